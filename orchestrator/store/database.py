@@ -223,10 +223,10 @@ class Database:
         """
         if self._file is None:
             with lent_by(self.engine) as lent:
-                yield Direct(lent.driver_connection, cursors=lent.info.setdefault(CURSORS, {}))
+                yield self._on(lent)
             return
         with self._file.translated(), self._file.reader() as driver:
-            yield Direct(driver)
+            yield Direct(driver, seal=self._seal)
 
     @contextmanager
     def moment(self) -> Iterator[Direct]:
@@ -261,13 +261,13 @@ class Database:
             with lent_by(self.engine) as lent:
                 driver: Any = lent.driver_connection
                 with driver.transaction() if statements > 1 else nullcontext():
-                    yield Direct(driver, cursors=lent.info.setdefault(CURSORS, {}))
+                    yield self._on(lent)
             return
         with self._writing, self._file.translated():
             writer = self._file.writer()
             self.before_direct()
             writer.execute("BEGIN IMMEDIATE")
-            direct = Direct(writer, connect=self._connect)
+            direct = Direct(writer, connect=self._connect, seal=self._seal)
             try:
                 yield direct
             except BaseException:
@@ -278,6 +278,10 @@ class Database:
             finally:
                 direct.end()
             writer.execute("COMMIT")
+
+    def _on(self, lent: sa.PoolProxiedConnection) -> Direct:
+        cursors = lent.info.setdefault(CURSORS, {})
+        return Direct(lent.driver_connection, cursors=cursors, seal=self._seal)
 
     @contextmanager
     def _translated(self, connection: sa.Connection) -> Iterator[None]:

@@ -10,8 +10,10 @@ import functools
 import re
 from collections import namedtuple
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from hooks.values.texts import storable
+from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.alchemy import sa
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from orchestrator.store.rows import AnyRow, Values
 
+#: A transaction, by what runs its statements.
+Transaction: TypeAlias = "sa.Connection | Direct"
+_NO_SEAL: Final = SentenceSeal()
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -66,23 +71,36 @@ class Direct:
         *,
         cursors: dict[str, Any] | None = None,
         connect: Callable[[], sa.Connection] | None = None,
+        seal: SentenceSeal = _NO_SEAL,
     ) -> None:
         """Keep the arguments; with ``cursors``, those that the connection keeps by statement, it is PostgreSQL's.
 
-        ``connect`` connects SQLAlchemy to the transaction.
+        ``connect`` connects SQLAlchemy to the transaction; ``seal`` encrypts the database's sentences.
         """
-        self._driver, self._cursors, self._connect = driver, cursors, connect
+        self._driver, self._cursors, self._connect, self._seal = driver, cursors, connect, seal
         self._alchemy: sa.Connection | None = None
 
     @classmethod
-    def of(cls, connection: sa.Connection) -> Direct:
+    def of(cls, connection: Transaction) -> Direct:
         """Return the transaction that a connection of SQLAlchemy is in, for textual statements."""
+        if isinstance(connection, Direct):
+            return connection
+        from orchestrator.store.tables.schema import seal_of
+
         lent = connection.connection
-        direct = cls(lent.driver_connection)
-        if connection.dialect.name == "postgresql":
-            direct._cursors = lent.info.setdefault(CURSORS, {})
+        is_postgres = connection.dialect.name == "postgresql"
+        cursors = lent.info.setdefault(CURSORS, {}) if is_postgres else None
+        direct = cls(lent.driver_connection, cursors=cursors, seal=seal_of(connection.dialect))
         direct._alchemy = connection
         return direct
+
+    def sealed(self, sentence: str) -> str:
+        """Return a sentence as it is bound; columns of SQLAlchemy's statements do so themselves."""
+        return self._seal.sealed(storable(sentence))
+
+    def opened(self, stored: str) -> str:
+        """Return a sentence that a statement has read."""
+        return self._seal.opened(stored)
 
     @property
     def is_postgres(self) -> bool:
@@ -150,6 +168,13 @@ class Direct:
     def run(self, sql: str) -> None:
         """Run a statement without parameters and results."""
         self._driver.execute(sql)
+
+    def update(self, table: str, values: Values, where: Values) -> int:
+        """Give columns values where others have values; return how many rows it changed."""
+        setting = ", ".join(f"{name} = :{name}" for name in values)
+        which = " AND ".join(f"{name} = :where_{name}" for name in where)
+        bound = {f"where_{name}": value for name, value in where.items()}
+        return self.count(f"UPDATE {table} SET {setting} WHERE {which}", {**values, **bound})  # names of ours
 
     def insert(self, table: str, rows: Sequence[Values]) -> None:
         """Insert rows with the same columns at once, several on PostgreSQL by COPY."""

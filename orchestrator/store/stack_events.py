@@ -1,21 +1,25 @@
 """Events, recorded in the transaction of the change: of stacks themselves, and of their resources."""
 
-import functools
-from typing import Any
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any
 
+from hooks.values.texts import storable
+from orchestrator.config.caller import caller
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
+from orchestrator.store.direct import Direct
+
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Transaction
 
 
-@functools.cache
-def _insert() -> sa.Insert:
-    return tables.event.insert()
-
-
-def insert_event(connection: sa.Connection, now: float, **values: str) -> None:
+def insert_event(transaction: Transaction, now: float, *, reason: str, **values: str) -> None:
     """Record an event of a stack itself, in the caller's transaction; ``values`` are its other columns."""
-    connection.execute(_insert(), {"at": now, "type": "stack", **values})
+    direct = Direct.of(transaction)
+    user = storable(caller().identity.user)
+    event = {"at": now, "type": "stack", "user_name": user, "reason": direct.sealed(reason), **values}
+    direct.insert("event", [event])
 
 
 def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:
@@ -33,4 +37,4 @@ def resource_event(row: Any, now: float, **values: str) -> dict[str, object]:
 
 def insert_resource_event(connection: sa.Connection, row: Any, now: float, **values: str) -> None:
     """Record an event of a resource, in the caller's transaction; see :func:`resource_event`."""
-    connection.execute(_insert(), resource_event(row, now, **values))
+    connection.execute(tables.event.insert(), resource_event(row, now, **values))

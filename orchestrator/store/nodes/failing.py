@@ -1,33 +1,39 @@
 """The failure of a traversal, within any transaction: nothing new starts, and its end becomes ready."""
 
-from typing import Any, Final
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database, database_time
+from orchestrator.store.direct import Direct
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.repository import Timings
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import in_service_values, serves
 from orchestrator.store.stacks.snapshots import fail_snapshot
 
-_HELD: Final = (
-    sa.select(tables.stack.c.id).where(tables.stack.c.traversal_id == tables.TRAVERSAL_ID).with_for_update()
-)
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Transaction
+
+_HELD: Final = "SELECT id FROM stack WHERE traversal_id = :traversal_id"
 
 
-def hold_stack(connection: sa.Connection, traversal_id: str) -> str | None:
+def hold_stack(transaction: Transaction, traversal_id: str) -> str | None:
     """Lock the stack of a traversal until the transaction ends; return its id, or None if another traversal has it.
 
     A traversal that takes a stack over locks the rows of the stack, the traversal, the nodes and the resources in this
     order. Failing or completing one reaches them in another order, and locks the stack first, so that the two cannot
     deadlock.
     """
-    stack_id: str | None = connection.execute(_HELD, {"of_traversal_id": traversal_id}).scalar_one_or_none()
-    return stack_id
+    direct = Direct.of(transaction)
+    # SQLite has one writer at a time anyway.
+    held = f"{_HELD} FOR UPDATE" if direct.is_postgres else _HELD
+    row = direct.first(held, {"traversal_id": traversal_id})
+    return None if row is None else row.id
 
 
 def held_status(connection: sa.Connection, traversal_id: str, *, to_change: bool = False) -> str:
@@ -39,7 +45,7 @@ def held_status(connection: sa.Connection, traversal_id: str, *, to_change: bool
 
 
 def fail_traversal(
-    connection: sa.Connection,
+    transaction: Transaction,
     database: Database,
     timings: Timings,
     traversal_id: str,
@@ -52,7 +58,8 @@ def fail_traversal(
     A stack whose definition is in service by then stays so, without a rollback. Returns the order for the end, or None
     if the traversal was over already.
     """
-    hold_stack(connection, traversal_id)
+    connection = Direct.of(transaction).alchemy
+    hold_stack(transaction, traversal_id)
     now = database_time(connection, database)
     traversal, stack, node = tables.traversal, tables.stack, tables.node
     running = (traversal.c.id == traversal_id) & (traversal.c.status == "IN_PROGRESS")

@@ -1,10 +1,11 @@
 """The result of a stack check: the faults of its resources, as a reason for the stack."""
 
-import sqlalchemy as sa
+from __future__ import annotations
 
 from orchestrator.errors import cut
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 
 #: The most characters of faults in a stack's reason.
 SHOWN = 1000

@@ -1,10 +1,11 @@
 """Whether a stack is in service: all that its definition wants is made, though other rows may not be removed yet."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 
 #: The actions that give a stack a definition.
 DEFINING = ("CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE")

@@ -1,12 +1,13 @@
 """What a project uses of its limits, and the refusal of an operation that would exceed one."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 from typing import Final
 
-import sqlalchemy as sa
-
 from orchestrator.model.project_limits import RESOURCES, STACKS, ProjectLimits, refuse_beyond
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 
 #: The first key of the locks of projects, so that they are no other locks.

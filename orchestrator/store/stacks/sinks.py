@@ -1,12 +1,14 @@
 """Event sinks of a stack's environment, written in the transaction that starts the operation."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
+from orchestrator.store.direct import Direct, Transaction
 from orchestrator.store.rows import AnyRow
 
 #: A sink as an environment names it: its type, and its options.
@@ -14,7 +16,7 @@ Sink = tuple[str, Mapping[str, Any]]
 
 
 def write_stack_sinks(
-    connection: sa.Connection,
+    transaction: Transaction,
     codec: Codec,
     now: float,
     *,
@@ -27,9 +29,9 @@ def write_stack_sinks(
     A sink that was named before with the same options keeps its position. A new one receives events from here on. One
     that is not named any more still receives the events up to here.
     """
-    cursor, event = tables.sink_cursor, tables.event
     if is_new and not wanted:
         return
+    cursor, event, connection = tables.sink_cursor, tables.event, Direct.of(transaction).alchemy
     mine = cursor.c.stack_id == stack_id
     # Cursors of sinks that are still named come first.
     order = (cursor.c.until.is_not(None), cursor.c.name)

@@ -1,9 +1,9 @@
 """Snapshots of stacks: each begins and ends in the transactions of its traversal, and is deleted outside of one."""
 
+from __future__ import annotations
+
 import functools
 from typing import Any
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from hooks.values.nearest import did_you_mean
@@ -11,6 +11,7 @@ from orchestrator.errors import Conflict, NotFound
 from orchestrator.model.codec import Codec, Place, UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import bulk_insert
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying

@@ -1,12 +1,12 @@
 """Stacks, resources and jobs as rows, for faces and for planning."""
 
+from __future__ import annotations
+
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from hooks.values.nearest import did_you_mean
@@ -14,9 +14,11 @@ from orchestrator.errors import NotFound
 from orchestrator.model.codec import UnreadableValue
 from orchestrator.model.record import Record
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
+from orchestrator.store.direct import Direct
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import Query, Row, chunked
+from orchestrator.store.rows import AnyRow, Query, Row, chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, is_open_adoption, serves
 
@@ -28,12 +30,6 @@ _PACKED: Final[Mapping[str, Callable[[], Any]]] = {
     "metadata": dict,
     "data": dict,
 }
-
-
-@functools.cache
-def _job() -> Query:
-    job = tables.job
-    return sa.select(job).where(job.c.id == sa.bindparam("job_id"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,16 +170,31 @@ def stack_rows() -> Query:
 
 
 @functools.cache
+def _stacks() -> str:
+    """Return the beginning of a textual statement that reads stacks."""
+    return f"SELECT {', '.join(StackRow.__dataclass_fields__)} FROM stack"  # names of ours
+
+
+def _stack(row: AnyRow, direct: Direct) -> StackRow:
+    """Return a stack that a textual statement has read."""
+    values = row._asdict()
+    for name in ("tags", "partial"):
+        values[name] = tuple(json.loads(values[name]))
+    for name in ("rollback", "protected"):
+        values[name] = bool(values[name])
+    return StackRow(**values | {"reason": direct.opened(row.reason)})
+
+
+@functools.cache
 def _columns() -> tuple[str, ...]:
     return tuple(name for name in ResourceRow.__dataclass_fields__ if name != "unread")
 
 
-@functools.cache
-def _by_name_or_id() -> Query:
-    stack, wanted = tables.stack, sa.bindparam("wanted", type_=sa.Text)
-    by_name = (stack.c.name == wanted) & stack.c.deleted_at.is_(None)
-    sql = stack_rows().where(stack.c.project == sa.bindparam("project"), by_name | (stack.c.id == wanted))
-    return sql.order_by(stack.c.deleted_at.is_not(None))
+#: Stacks that are not deleted, by name, and any by id; the former come first.
+_BY_NAME_OR_ID: Final = """
+    WHERE project = :project AND ((name = :wanted AND deleted_at IS NULL) OR id = :wanted)
+    ORDER BY deleted_at IS NOT NULL"""
+_JOB: Final = "SELECT id, stack_id, traversal_id, status, refusal FROM job WHERE id = :id"
 
 
 @functools.cache
@@ -210,14 +221,13 @@ class Stacks(Repository):
         Raises:
             NotFound: there is none; the nearest name is given.
         """
-        stack = tables.stack
-        with self._db.read() as connection:
-            row = connection.execute(_by_name_or_id(), {"wanted": name_or_id, "project": project}).first()
+        with self._db.reading() as direct:
+            wanted = {"wanted": name_or_id, "project": project}
+            row = direct.first(_stacks() + _BY_NAME_OR_ID, wanted)
             if row is not None:
-                return StackRow(**row._mapping)
-            names = connection.execute(
-                sa.select(stack.c.name).where(stack.c.project == project, stack.c.deleted_at.is_(None))
-            ).scalars()
+                return _stack(row, direct)
+            sql = "SELECT name FROM stack WHERE project = :project AND deleted_at IS NULL"
+            names = [each.name for each in direct.rows(sql, {"project": project})]
             hint = did_you_mean(name_or_id, names, "'isotherm stack list' shows those there are")
         raise NotFound(f"project {project!r} has no stack {name_or_id!r}{hint}")
 
@@ -237,19 +247,18 @@ class Stacks(Repository):
         Raises:
             NoResultFound: there is no such stack, or it is purged.
         """
-        table = tables.stack
-        with self._db.read() as connection:
-            if stack.action in DEFINING and stack.status == "IN_PROGRESS" and not stack.partial:
+        if stack.action in DEFINING and stack.status == "IN_PROGRESS" and not stack.partial:
+            with self._db.read() as connection:
                 return serves(connection, stack.traversal_id)
-            noted = connection.execute(
-                sa.select(table.c.in_service).where(table.c.id == stack.id)
-            ).scalar_one()
-        return bool(noted) and stack.action != "DELETE"
+        noted = self._db.one("SELECT in_service FROM stack WHERE id = :id", {"id": stack.id})
+        return bool(noted.in_service) and stack.action != "DELETE"
 
+    @retrying
     def by_id(self, stack_id: str) -> StackRow | None:
         """Return a stack by its id, also a deleted one; None if there never was one."""
-        row = self._db.first(stack_rows().where(tables.stack.c.id == stack_id))
-        return None if row is None else StackRow(**row._mapping)
+        with self._db.reading() as direct:
+            row = direct.first(f"{_stacks()} WHERE id = :id", {"id": stack_id})
+            return None if row is None else _stack(row, direct)
 
     def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
         """Return the rows of a tree of stacks that are not deleted, down to ``depth`` if it is given."""
@@ -464,7 +473,7 @@ class Stacks(Repository):
 
     def job(self, job_id: str) -> JobRow | None:
         """Return the result of a job; None while it has none."""
-        row = self._db.first(_job(), {"job_id": job_id})
+        row = self._db.first(_JOB, {"id": job_id})
         if row is None:
             return None
         refusal = None if row.refusal is None else self._codec.unpack(row.refusal, ("job", "refusal", job_id))

@@ -4,15 +4,16 @@ The requirements of the resource that is left are left too. The traversal report
 the next update tries again.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from typing import Final
 
-import sqlalchemy as sa
-
 from orchestrator.errors import cut
 from orchestrator.model.messages import CLEANUP, JOIN
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.stacks.checking import SHOWN, failures_of

@@ -38,6 +38,11 @@ def seal_sentences(dialect: sa.Dialect, seal: SentenceSeal) -> None:
     _seals[dialect] = seal
 
 
+def seal_of(dialect: sa.Dialect) -> SentenceSeal:
+    """Return what encrypts the sentences of the database that has this dialect object."""
+    return _seals.get(dialect, _NO_SEAL)
+
+
 class Sentence(sa.types.TypeDecorator[str]):
     """A text for people, such as a reason, stored with escapes in place of what no database stores.
 
@@ -49,11 +54,11 @@ class Sentence(sa.types.TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
         """Return the text that is stored."""
-        return None if value is None else _seals.get(dialect, _NO_SEAL).sealed(storable(value))
+        return None if value is None else seal_of(dialect).sealed(storable(value))
 
     def process_result_value(self, value: str | None, dialect: sa.Dialect) -> str | None:
         """Return the text that was stored."""
-        return None if value is None else _seals.get(dialect, _NO_SEAL).opened(value)
+        return None if value is None else seal_of(dialect).opened(value)
 
 
 metadata = sa.MetaData(

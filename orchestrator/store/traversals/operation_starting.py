@@ -1,9 +1,10 @@
 """The start of an operation that lifecycle plugins agreed to: its state, their annotations and warnings."""
 
-import sqlalchemy as sa
+from __future__ import annotations
 
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import bulk_insert
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.traversals.operation_rows import ENTERING, UNDER_WAY, Agreed, TakenOver

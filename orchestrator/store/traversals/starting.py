@@ -1,5 +1,7 @@
 """The start of a traversal, in one transaction: the stack, new resource rows, and the nodes with their edges."""
 
+from __future__ import annotations
+
 import functools
 import json
 import operator
@@ -7,18 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
-
+from hooks.values.texts import storable
+from orchestrator.config.caller import caller
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CONVERGE
 from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.store import tables
-from orchestrator.store.database import bulk_insert
+from orchestrator.store.alchemy import sa
+from orchestrator.store.direct import Direct
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
-from orchestrator.store.retrying import retrying
+from orchestrator.store.retrying import is_duplicate, retrying
 from orchestrator.store.rows import Query, Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING
@@ -30,12 +32,15 @@ from orchestrator.store.traversals.operation_starting import begin_operation
 from orchestrator.store.traversals.superseding import supersede
 
 if TYPE_CHECKING:
+    from orchestrator.store.direct import Transaction
     from orchestrator.store.traversals.transfer_writer import TransferWriter
 
 #: The actions by which users give a stack a definition.
 _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
 
 
+#: The columns of a stack that hold a list of words.
+_LISTS = ("tags", "partial")
 #: The columns of a node that are as they were planned.
 _AS_PLANNED = ("no", "key", "phase", "resource_id", "action", "state", "remaining", "quiet")
 
@@ -76,28 +81,21 @@ class TraversalStarts(Repository):
         """
         within = asdict(new.family) if new.family else {"root_id": new.stack_id}
         try:
-            with self._db.timed_write() as (connection, now):
-                self._refuse_too_much(connection, new)
-                if self._are_taken(connection, new):
+            with self._db.timed_transaction() as (direct, now):
+                self._refuse_too_much(direct, new)
+                if self._are_taken(direct, new):
                     raise Conflict("another stack has just taken an object that is to be adopted; try again")
-                self._hold(connection, new.fence)
-                connection.execute(
-                    tables.stack.insert(),
-                    {
-                        **self._stack_values(new, now),
-                        "id": new.stack_id,
-                        **within,
-                        "project": new.project,
-                        "created_at": now,
-                    },
-                )
-                self._write_traversal(connection, new, now, is_new=True)
+                self._hold(direct, new.fence)
+                values = self._stack_values(new, now)
+                values |= {"id": new.stack_id, **within, "project": new.project, "created_at": now}
+                # Textual statements take the words of a list as JSON.
+                lists = {name: json.dumps(values[name]) for name in _LISTS if name in values}
+                direct.insert("stack", [values | lists])
+                self._write_traversal(direct, new, now, is_new=True)
                 if new.refused:
-                    fail_traversal(
-                        connection, self._db, self._timings, new.id, new.refused, codec=self._codec
-                    )
-        except IntegrityError as error:
-            if self._db.postgres or "stack" in str(error.orig):
+                    fail_traversal(direct, self._db, self._timings, new.id, new.refused, codec=self._codec)
+        except Exception as error:
+            if is_duplicate(error) and (self._db.postgres or "stack" in str(getattr(error, "orig", ""))):
                 raise Conflict(
                     f"project {new.project!r} has a stack {new.stack!r} already; "
                     "delete it, or choose another name"
@@ -170,7 +168,7 @@ class TraversalStarts(Repository):
                 replaced = sa.text("UPDATE resource SET replaced_by = :successor WHERE id = :id")
                 values = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]
                 connection.execute(replaced, values)
-            self._write_traversal(connection, new, now, is_new=False)
+            self._write_traversal(Direct.of(connection), new, now, is_new=False)
             if new.protection is not None and new.protection.takes:
                 from orchestrator.store.stacks.protections import take_protection
 
@@ -184,24 +182,26 @@ class TraversalStarts(Repository):
                 )
         return new
 
-    def _refuse_too_much(self, connection: sa.Connection, new: NewTraversal) -> None:
+    def _refuse_too_much(self, transaction: Transaction, new: NewTraversal) -> None:
         """Refuse what would take the project beyond a limit; what two add at once is counted one after the other."""
         if any(new.limits.get(name) is not None for name, count in new.added.items() if count):
+            connection = Direct.of(transaction).alchemy
             lock_project(connection, self._db, new.project)
             refuse_too_much(connection, new.project, new.limits, new.added)
 
-    def _are_taken(self, connection: sa.Connection, new: NewTraversal) -> bool:
+    def _are_taken(self, transaction: Transaction, new: NewTraversal) -> bool:
         """Return whether other rows have got adopted objects since the traversal was planned; two never take one."""
         if not new.adopted:
             return False
         # Few traversals adopt anything.
         from orchestrator.store.stacks.owners import lock_objects, owners_in
 
+        connection = Direct.of(transaction).alchemy
         lock_objects(connection, self._db)
         owners = owners_in(connection, [each.physical_id for each in new.adopted.values()])
         return not owners <= new.owners
 
-    def _transfers(self, connection: sa.Connection, new: NewTraversal, now: float) -> "TransferWriter | None":
+    def _transfers(self, connection: sa.Connection, new: NewTraversal, now: float) -> TransferWriter | None:
         """Return what writes moves between stacks, with the stacks locked that take part; None for no such moves."""
         if new.transfers is None:
             # As for nearly all.
@@ -223,7 +223,7 @@ class TraversalStarts(Repository):
         return replace(new, plan=new.planned_by(required))
 
     @staticmethod
-    def _hold(connection: sa.Connection, fence: Fence | AtRest | None) -> None:
+    def _hold(transaction: Transaction, fence: Fence | AtRest | None) -> None:
         """Lock the resource that a traversal is begun for, if its attempt holds it still, or it is still at rest."""
         if fence is None:
             return
@@ -241,6 +241,7 @@ class TraversalStarts(Repository):
                 resource.c.lock_no == fence.no,
                 resource.c.lock_attempt == fence.attempt,
             )
+        connection = Direct.of(transaction).alchemy
         if connection.execute(held.with_for_update(read=True)).first() is None:
             raise Fenced
 
@@ -260,7 +261,7 @@ class TraversalStarts(Repository):
         if marks_in(connection, new.stack_id) != new.applies.rows:
             raise Overtaken
 
-    def _stack_values(self, new: NewTraversal, now: float, *, chooses: bool = True) -> Values:
+    def _stack_values(self, new: NewTraversal, now: float, *, chooses: bool = True) -> dict[str, object]:
         """Return the columns of the stack; ``chooses``: whether a user has chosen if failures are rolled back."""
         is_chosen = chooses and new.plan.action in _BY_USERS
         return {
@@ -278,60 +279,57 @@ class TraversalStarts(Repository):
             "updated_at": now,
         }
 
-    def _write_traversal(
-        self, connection: sa.Connection, new: NewTraversal, now: float, *, is_new: bool
-    ) -> None:
+    def _write_traversal(self, direct: Direct, new: NewTraversal, now: float, *, is_new: bool) -> None:
         action = new.plan.action
-        connection.execute(
-            tables.traversal.insert(),
-            {
-                "id": new.id,
-                "stack_id": new.stack_id,
-                "action": action,
-                "status": "IN_PROGRESS",
-                "options": json.dumps(dict(new.options)),
-                "context": self._codec.pack(new.context, ("traversal", "context", new.id)),
-                "template_id": new.template_id,
-                "left_out": new.left,
-                "deadline": now + new.timeout_minutes * 60,
-                "created_at": now,
-            },
-        )
-        bulk_insert(connection, tables.resource, list(self._resource_rows(new, now)))
-        bulk_insert(connection, tables.node, list(self._node_rows(new, now)))
-        self._point_at_plan(connection, new)
+        user = storable(caller().identity.user)
+        traversal = {
+            "id": new.id,
+            "stack_id": new.stack_id,
+            "action": action,
+            "status": "IN_PROGRESS",
+            "options": json.dumps(dict(new.options)),
+            "context": self._codec.pack(new.context, ("traversal", "context", new.id)),
+            "template_id": new.template_id,
+            "left_out": json.dumps(list(new.left)),
+            "deadline": now + new.timeout_minutes * 60,
+            "created_at": now,
+            "user_name": user,
+            "comment": direct.sealed(caller().comment),
+        }
+        direct.insert("traversal", [traversal])
+        direct.insert("resource", list(self._resource_rows(new, now)))
+        direct.insert("node", list(self._node_rows(new, now)))
+        self._point_at_plan(direct, new)
         if new.job_id is not None:
-            connection.execute(
-                tables.job.insert(),
-                {
-                    "id": new.job_id,
-                    "stack_id": new.stack_id,
-                    "traversal_id": new.id,
-                    "status": "accepted",
-                    "created_at": now,
-                },
-            )
+            job = {
+                "id": new.job_id,
+                "stack_id": new.stack_id,
+                "traversal_id": new.id,
+                "status": "accepted",
+                "created_at": now,
+                "user_name": user,
+            }
+            direct.insert("job", [job])
         if new.event_sinks is not None:
             # Before the event, so that a new event sink receives it.
             write_stack_sinks(
-                connection, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
+                direct, self._codec, now, stack_id=new.stack_id, wanted=new.event_sinks, is_new=is_new
             )
         if new.observation:
             # Most stacks have no policy of their environment.
             from orchestrator.store.stacks.observation_turns import write_policy
 
-            write_policy(connection, self._db, now, stack_id=new.stack_id, given=new.observation)
+            write_policy(direct.alchemy, self._db, now, stack_id=new.stack_id, given=new.observation)
         event = {"action": action, "status": "IN_PROGRESS", "reason": ""}
-        insert_event(connection, now, stack_id=new.stack_id, traversal_id=new.id, **event)
+        insert_event(direct, now, stack_id=new.stack_id, traversal_id=new.id, **event)
         if new.agreed is not None:
             begin_operation(
-                connection, self._codec, new.agreed, stack_id=new.stack_id, action=action, now=now
+                direct.alchemy, self._codec, new.agreed, stack_id=new.stack_id, action=action, now=now
             )
 
     @staticmethod
-    def _point_at_plan(connection: sa.Connection, new: NewTraversal) -> None:
+    def _point_at_plan(direct: Direct, new: NewTraversal) -> None:
         """Point each existing row at the node with its new definition, in the order of the rows' ids."""
-        resource = tables.resource
         pointed = [
             {"row": node.resource_id, "at": node.no}
             for node in new.plan.nodes
@@ -341,6 +339,10 @@ class TraversalStarts(Repository):
             and not node.quiet
             and node.resource_id not in new.new_types
         ]
+        if not (pointed or new.other_types or new.as_applied):
+            # As where all rows are new.
+            return
+        resource, connection = tables.resource, direct.alchemy
         if pointed:
             sql = (
                 resource.update()

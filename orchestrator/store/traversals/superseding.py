@@ -1,11 +1,12 @@
 """The end of a traversal because another takes its place, within any transaction."""
 
-import functools
+from __future__ import annotations
 
-import sqlalchemy as sa
+import functools
 
 from orchestrator.model.messages import END
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 from orchestrator.store.node_locks import hold_nodes
 

@@ -1,16 +1,16 @@
 """Templates and files, stored once under the SHA-256 of their content, however many stacks use them."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 import msgpack
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.nested_stack import Nesting
-from orchestrator.store import tables
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 
@@ -46,7 +46,7 @@ class StoredTemplate:
         ]
 
     @classmethod
-    def from_wire(cls, data: list[Any]) -> "StoredTemplate":
+    def from_wire(cls, data: list[Any]) -> StoredTemplate:
         """Rebuild from plain types."""
         source, file, environments, parameters, files, *nested = data
         return cls(
@@ -85,8 +85,10 @@ class Templates(Repository):
                 {"id": digest, "value": self._codec.pack(content, ("file", "content", digest))}
                 for digest, content in sorted(files.items())
             ]
-            with self._db.write() as connection:
-                connection.execute(_save("file", "content", self._db.now), values)
+            save = _save("file", "content", self._db.now)
+            with self._db.transaction() as direct:
+                for each in values:
+                    direct.count(save, each)
         template_id = template.id
         packed = self._codec.pack(template.to_wire(), ("template", "body", template_id))
         self._db.change(_save("template", "body", self._db.now), {"id": template_id, "value": packed})
@@ -98,10 +100,8 @@ class Templates(Repository):
         Raises:
             NoResultFound: there is no such template, or it is purged.
         """
-        sql = sa.select(tables.template.c.body).where(tables.template.c.id == template_id)
-        return StoredTemplate.from_wire(
-            self._codec.unpack(self._db.one(sql).body, ("template", "body", template_id))
-        )
+        row = self._db.one("SELECT body FROM template WHERE id = :id", {"id": template_id})
+        return StoredTemplate.from_wire(self._codec.unpack(row.body, ("template", "body", template_id)))
 
     def file(self, digest: str) -> str:
         """Return a file's content by its digest.
@@ -109,13 +109,13 @@ class Templates(Repository):
         Raises:
             NoResultFound: there is no such file, or it is purged.
         """
-        sql = sa.select(tables.file.c.content).where(tables.file.c.id == digest)
-        text: str = self._codec.unpack(self._db.one(sql).content, ("file", "content", digest))
+        row = self._db.one("SELECT content FROM file WHERE id = :id", {"id": digest})
+        text: str = self._codec.unpack(row.content, ("file", "content", digest))
         return text
 
 
-def _save(table: str, column: str, now: str) -> sa.TextClause:
-    return sa.text(
+def _save(table: str, column: str, now: str) -> str:
+    return (
         f"INSERT INTO {table} (id, {column}, saved_at) VALUES (:id, :value, {now}) "
         "ON CONFLICT (id) DO UPDATE SET saved_at = excluded.saved_at"
     )

@@ -4,12 +4,11 @@ Each ends in two steps: its status is written, and then a coordinator claims its
 (lifecycle plugins, rollback), which is done exactly once.
 """
 
-import functools
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from typing import Any, Final
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import Conflict
@@ -17,11 +16,12 @@ from orchestrator.model.actions import CHECK, SNAPSHOT
 from orchestrator.model.messages import END, CheckOrder
 from orchestrator.model.record import Record
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import database_time
+from orchestrator.store.direct import Direct
 from orchestrator.store.nodes.failing import fail_traversal, hold_stack
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import Query
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.checking import faults_of
 from orchestrator.store.stacks.in_service import DEFINING, in_service_values, leads_to_nothing
@@ -56,48 +56,26 @@ class ClaimedEnd(Record):
     was_bracketed: bool
 
 
-@functools.cache
-def _completing() -> sa.UpdateBase:
-    traversal, node = tables.traversal, tables.node
-    end_ready = sa.exists().where(tables.OF_TRAVERSAL, node.c.phase == END, node.c.state == "ready")
-    running = (traversal.c.id == tables.TRAVERSAL_ID) & (traversal.c.status == "IN_PROGRESS")
-    return (
-        traversal.update()
-        .where(running, end_ready)
-        .values(status="COMPLETE", ended_at=sa.bindparam("now"))
-        .returning(traversal.c.stack_id, traversal.c.action, traversal.c.template_id, traversal.c.left_out)
-    )
-
-
-@functools.cache
-def _finished() -> Query:
-    traversal, stack, operation = tables.traversal, tables.stack, tables.operation
-    was_bracketed = sa.exists().where(operation.c.id == traversal.c.id).label("was_bracketed")
-    return (
-        sa.select(traversal, stack.c.name, stack.c.project, stack.c.parent_resource, was_bracketed)
-        .join(stack, stack.c.id == traversal.c.stack_id)
-        .where(traversal.c.id == tables.TRAVERSAL_ID, traversal.c.status != "IN_PROGRESS")
-    )
-
-
-@functools.cache
-def _claiming_end() -> sa.UpdateBase:
-    node = tables.node
-    claimed: dict[str, Any] = {"worker": sa.bindparam("claimed_by"), "due_at": sa.bindparam("leased_until")}
-    return (
-        node.update()
-        .where(tables.OF_TRAVERSAL, node.c.phase == END, node.c.state == "ready")
-        .values(state="running", attempt=node.c.attempt + 1, **claimed)
-        .returning(node.c.attempt, node.c.lost)
-    )
-
-
-@functools.cache
-def _finishing_end() -> sa.UpdateBase:
-    node = tables.node
-    mine = tables.OF_TRAVERSAL & (node.c.phase == END)
-    held = (node.c.state == "running") & (node.c.attempt == sa.bindparam("held_attempt"))
-    return node.update().where(mine, held).values(state="done", due_at=None)
+#: The condition that a node is the end of a traversal.
+_END: Final = f"traversal_id || '' = :traversal_id AND phase = '{END}'"
+_COMPLETE: Final = f"""
+    UPDATE traversal SET status = 'COMPLETE', ended_at = :now
+    WHERE id = :traversal_id AND status = 'IN_PROGRESS'
+        AND EXISTS (SELECT 1 FROM node WHERE {_END} AND state = 'ready')
+    RETURNING stack_id, action, template_id, left_out"""  # constants, as in the others
+_FINISHED: Final = """
+    SELECT t.id, t.stack_id, t.action, t.status, t.reason, t.options, t.created_at, t.ended_at,
+        s.name, s.project, s.parent_resource,
+        EXISTS (SELECT 1 FROM operation o WHERE o.id = t.id) AS was_bracketed
+    FROM traversal t JOIN stack s ON s.id = t.stack_id
+    WHERE t.id = :traversal_id AND t.status <> 'IN_PROGRESS'"""
+_CLAIM_END: Final = f"""
+    UPDATE node SET state = 'running', attempt = attempt + 1, worker = :claimed_by, due_at = :leased_until
+    WHERE {_END} AND state = 'ready'
+    RETURNING attempt, lost"""
+_FINISH_END: Final = f"""
+    UPDATE node SET state = 'done', due_at = NULL
+    WHERE {_END} AND state = 'running' AND attempt = :attempt"""
 
 
 class Traversals(Repository):
@@ -110,49 +88,51 @@ class Traversals(Repository):
         A check that found faults is failed instead. So is a traversal that could not clean up, although the definition
         is in service. Safe to repeat.
         """
-        traversal, stack = tables.traversal, tables.stack
-        with self._db.write() as connection:
-            hold_stack(connection, traversal_id)
-            now = database_time(connection, self._db)
-            row = connection.execute(_completing(), {"of_traversal_id": traversal_id, "now": now}).first()
+        with self._db.transaction() as direct:
+            hold_stack(direct, traversal_id)
+            now = database_time(direct, self._db)
+            row = direct.first(_COMPLETE, {"traversal_id": traversal_id, "now": now})
             if row is None:
                 return False
-            to_nothing = row.action == "ROLLBACK" and leads_to_nothing(connection, traversal_id)
-            faults = _faults(connection, traversal_id, row.action)
+            to_nothing = row.action == "ROLLBACK" and leads_to_nothing(direct.alchemy, traversal_id)
+            faults = _faults(direct, traversal_id, row.action)
             if to_nothing:
                 faults = faults.replace(UNCLEAN, LEFT, 1)
             status = "FAILED" if faults else "COMPLETE"
             reason = faults or f"Stack {row.action} completed successfully"
             if faults:
                 # No rollback: the definition is in service.
-                failed = {"status": status, "reason": reason, "options": "{}"}
-                connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(**failed))
-            values: dict[str, Any] = {"status": status, "reason": reason, "updated_at": now}
+                failed = {"status": status, "reason": direct.sealed(reason), "options": "{}"}
+                direct.update("traversal", failed, {"id": traversal_id})
+            values: dict[str, Any] = {"status": status, "reason": direct.sealed(reason), "updated_at": now}
             if row.action == SNAPSHOT:
-                complete_snapshot(connection, self._codec, traversal_id)
+                complete_snapshot(direct.alchemy, self._codec, traversal_id)
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
             elif row.action in DEFINING and not (faults and to_nothing):
-                values |= in_service_values(row.template_id, row.left_out)
-            connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
+                values |= in_service_values(row.template_id, json.loads(row.left_out))
+                values["partial"] = json.dumps(values["partial"])
+            direct.update("stack", values, {"traversal_id": traversal_id})
             event = {"action": row.action, "status": status, "reason": reason}
-            insert_event(connection, now, stack_id=row.stack_id, traversal_id=traversal_id, **event)
+            insert_event(direct, now, stack_id=row.stack_id, traversal_id=traversal_id, **event)
         return True
 
     @retrying
     def claim_end(self, order: CheckOrder, *, worker: str) -> ClaimedEnd | None:
         """Claim the end of a finished traversal; None if the end is not ready or the traversal is in progress."""
-        mine = {"of_traversal_id": order.traversal_id}
-        with self._db.timed_write() as (connection, now):
-            row = connection.execute(_finished(), mine).first()
+        mine = {"traversal_id": order.traversal_id}
+        with self._db.timed_transaction() as (direct, now):
+            row = direct.first(_FINISHED, mine)
             if row is None:
                 return None
             claim = {"claimed_by": worker, "leased_until": now + self._timings.lease_seconds}
-            claimed = connection.execute(_claiming_end(), mine | claim).first()
+            claimed = direct.first(_CLAIM_END, mine | claim)
         if claimed is None:
             return None
         return ClaimedEnd.of(
             row,
+            reason=direct.opened(row.reason),
+            was_bracketed=bool(row.was_bracketed),
             stack=row.name,
             traversal_id=row.id,
             begun_at=row.created_at,
@@ -163,8 +143,7 @@ class Traversals(Repository):
 
     def finish_end(self, ending: ClaimedEnd) -> None:
         """Record that the post-operation work is done."""
-        mine = {"of_traversal_id": ending.traversal_id, "held_attempt": ending.attempt}
-        self._db.change(_finishing_end(), mine)
+        self._db.change(_FINISH_END, {"traversal_id": ending.traversal_id, "attempt": ending.attempt})
 
     @retrying
     def leave_failed(self, traversal_id: str, *, why: str) -> None:
@@ -276,15 +255,14 @@ class Traversals(Repository):
         Raises:
             NoResultFound: there is no such traversal, or it is purged.
         """
-        sql = sa.select(tables.traversal.c.options).where(tables.traversal.c.id == traversal_id)
-        options: dict[str, Any] = json.loads(self._db.one(sql).options)
+        row = self._db.one("SELECT options FROM traversal WHERE id = :id", {"id": traversal_id})
+        options: dict[str, Any] = json.loads(row.options)
         return options
 
     def is_end_finished(self, traversal_id: str) -> bool:
         """Return whether a traversal's post-operation work is done."""
-        node = tables.node
-        sql = sa.select(node.c.state).where(tables.in_traversal(traversal_id), node.c.phase == END)
-        return self._db.value(sql) in ("done", None)
+        row = self._db.first(f"SELECT state FROM node WHERE {_END}", {"traversal_id": traversal_id})
+        return row is None or row.state == "done"
 
     def definition(self, traversal_id: str) -> tuple[str, float]:
         """Return the id of a traversal's template, and its deadline; neither ever changes.
@@ -292,9 +270,7 @@ class Traversals(Repository):
         Raises:
             NoResultFound: there is no such traversal, or it is purged.
         """
-        traversal = tables.traversal
-        sql = sa.select(traversal.c.template_id, traversal.c.deadline).where(traversal.c.id == traversal_id)
-        row = self._db.one(sql)
+        row = self._db.one("SELECT template_id, deadline FROM traversal WHERE id = :id", {"id": traversal_id})
         return row.template_id, row.deadline
 
     def context(self, traversal_id: str) -> dict[str, Any]:
@@ -303,14 +279,13 @@ class Traversals(Repository):
         Raises:
             NoResultFound: there is no such traversal, or it is purged.
         """
-        sql = sa.select(tables.traversal.c.context).where(tables.traversal.c.id == traversal_id)
-        place = "traversal", "context", traversal_id
-        context: dict[str, Any] = self._codec.unpack(self._db.one(sql).context, place)
+        row = self._db.one("SELECT context FROM traversal WHERE id = :id", {"id": traversal_id})
+        context: dict[str, Any] = self._codec.unpack(row.context, ("traversal", "context", traversal_id))
         return context
 
 
-def _faults(connection: sa.Connection, traversal_id: str, action: str) -> str:
+def _faults(direct: Direct, traversal_id: str, action: str) -> str:
     """Return the faults that a traversal ended with, in words; empty for none."""
     if action == CHECK:
-        return faults_of(connection, traversal_id)
-    return unclean_of(connection, traversal_id) if action in DEFINING and action != "CREATE" else ""
+        return faults_of(direct.alchemy, traversal_id)
+    return unclean_of(direct.alchemy, traversal_id) if action in DEFINING and action != "CREATE" else ""
