@@ -4,19 +4,21 @@ Every transaction locks the stack, the traversal, the nodes in the order of thei
 it needs them. An UPDATE of several rows locks them in the order in which it finds them, which the plan decides.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Final
 
-import sqlalchemy as sa
-
-from orchestrator.store.database import Database, text_of
+from orchestrator.store.direct import Direct
 
 if TYPE_CHECKING:
+    from orchestrator.store.alchemy import sa
+    from orchestrator.store.database import Database
     from orchestrator.store.rows import Values
 
 _NOT_OVER: Final = "state IN ('blocked', 'ready', 'waiting', 'running')"
 
 
-def hold_nodes(connection: sa.Connection, database: Database, which: str, values: "Values") -> None:
+def hold_nodes(connection: Direct | sa.Connection, database: Database, which: str, values: Values) -> None:
     """Lock the nodes that are not over in the order of their numbers until the transaction ends.
 
     Those of every state are locked, whatever the transaction changes: by its next statement, a node that was blocked
@@ -26,4 +28,5 @@ def hold_nodes(connection: sa.Connection, database: Database, which: str, values
     """
     if database.postgres:
         sql = f"SELECT no FROM node WHERE {which} AND {_NOT_OVER} ORDER BY traversal_id, no FOR UPDATE"
-        connection.execute(text_of(sql), values)
+        direct = connection if isinstance(connection, Direct) else Direct.of(connection)
+        direct.rows(sql, values)

@@ -4,9 +4,12 @@ Such a pooler takes no session settings from clients, and what one transaction l
 does not find. A parameter of the database's URL says so: ``?pooling=transaction``.
 """
 
-from typing import Any
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 #: The parameter, and its one value.
 POOLING, TRANSACTION = "pooling", "transaction"

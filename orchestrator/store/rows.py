@@ -1,11 +1,14 @@
 """Types of statements: their rows, queries and values, where only the statement knows the columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from __future__ import annotations
 
-import sqlalchemy as sa
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hooks.values.parts import parts_of
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 T = TypeVar("T")
 
@@ -16,10 +19,14 @@ class AnyRow(Protocol):
     def __getattr__(self, name: str, /) -> Any: ...
 
 
-#: A row of a query, with its columns as attributes and in their order.
-Row = sa.Row[*tuple[Any, ...]]
-#: A query, whatever its columns.
-Query = sa.Select[Any]
+if TYPE_CHECKING:
+    #: A row of a query, with its columns as attributes and in their order.
+    Row = sa.Row[*tuple[Any, ...]]
+    #: A query, whatever its columns.
+    Query = sa.Select[Any]
+else:
+    # They are named in annotations only, and SQLAlchemy is slow to import.
+    Row = Query = Any
 #: The values of a statement's parameters, or of the columns that it writes, by name.
 Values = Mapping[str, object]
 
