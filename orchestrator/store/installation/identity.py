@@ -1,16 +1,16 @@
 """The id of the installation: all of its processes have this database, and its messages carry the id."""
 
+from __future__ import annotations
+
 import time
 import uuid
 from typing import Final
 
-import sqlalchemy as sa
-
-from orchestrator.store import tables
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 
-_MAKE = sa.text("INSERT INTO identity (one, id) VALUES (1, :id) ON CONFLICT (one) DO NOTHING")
+_READ: Final = "SELECT id FROM identity"
+_MAKE: Final = "INSERT INTO identity (one, id) VALUES (1, :id) ON CONFLICT (one) DO NOTHING"
 #: How often a process looks whether the values in the store are encrypted anew.
 LOOK_SECONDS: Final = 5.0
 
@@ -30,24 +30,24 @@ class Identity(Repository):
     def is_reencrypted(self) -> bool:
         """Return whether everything was found to be encrypted and bound to its row; it is looked up seldom."""
         if not self._is_reencrypted and time.monotonic() >= self._next_look:
-            found = self._db.value(sa.select(tables.identity.c.reencrypted_at))
+            found = self._db.first("SELECT 1 AS one FROM identity WHERE reencrypted_at IS NOT NULL")
             self._is_reencrypted, self._next_look = found is not None, time.monotonic() + LOOK_SECONDS
         return self._is_reencrypted
 
     def set_reencrypted(self) -> None:
         """Record that everything is encrypted and bound to its row; the first time stands."""
         self.read()
-        first = tables.identity.c.reencrypted_at.is_(None)
-        self._db.change(tables.identity.update().where(first).values(reencrypted_at=self._db.time()))
+        first = f"UPDATE identity SET reencrypted_at = {self._db.now} WHERE reencrypted_at IS NULL"
+        self._db.change(first)
         self._is_reencrypted = True
 
     @retrying
     def _read(self) -> str:
-        sql = sa.select(tables.identity.c.id)
-        with self._db.read() as connection:
-            found: str | None = connection.execute(sql).scalar_one_or_none()
-        if found is None:
-            with self._db.write() as connection:
-                connection.execute(_MAKE, {"id": uuid.uuid4().hex[:16]})
-                found = connection.execute(sql).scalar_one()
-        return found
+        with self._db.reading() as direct:
+            row = direct.first(_READ, {})
+        if row is None:
+            with self._db.transaction() as direct:
+                direct.count(_MAKE, {"id": uuid.uuid4().hex[:16]})
+                row = direct.one(_READ, {})
+        known: str = row.id
+        return known

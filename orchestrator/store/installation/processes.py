@@ -1,20 +1,22 @@
 """The processes of the engine: each reports regularly that it is alive, and its leases show what it works on."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.messages import END
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying, tried_once
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orchestrator.store.rows import AnyRow
     from orchestrator.views.operations import ProcessView
 
@@ -74,8 +76,8 @@ class Processes(Repository):
             "queues": json.dumps(process.queues),
             "errors": json.dumps(process.errors),
         }
-        with self._db.write() as connection:
-            connection.execute(sa.text(_REPORT.format(now=self._db.now)), values)
+        with self._db.direct() as direct:
+            direct.count(_REPORT.format(now=self._db.now), values)
 
     @tried_once()
     def end(self, name: str) -> None:
@@ -84,11 +86,8 @@ class Processes(Repository):
         Raises:
             Unavailable: the database does not answer, or refuses.
         """
-        process = tables.process
-        with self._db.timed_write() as (connection, now):
-            connection.execute(
-                process.update().where(process.c.name == name).values(seen_at=now, stopped_at=now)
-            )
+        with self._db.direct() as direct:
+            direct.count(_END.format(now=self._db.now), {"name": name})
 
     @tried_once()
     def forget(self) -> None:
@@ -97,12 +96,11 @@ class Processes(Repository):
         Raises:
             Unavailable: the database does not answer, or refuses.
         """
-        process = tables.process
-        with self._db.timed_write() as (connection, now):
-            connection.execute(process.delete().where(process.c.seen_at <= now - GONE_SECONDS))
+        with self._db.direct() as direct:
+            direct.count(_FORGET.format(now=self._db.now), {"seconds": GONE_SECONDS})
 
     @retrying
-    def all(self, *, project: str) -> "tuple[ProcessView, ...]":
+    def all(self, *, project: str) -> tuple[ProcessView, ...]:
         """Return all processes, live ones first, each with its work on a project's stacks.
 
         A process with a lease that has never reported is described by its lease.
@@ -159,7 +157,7 @@ class Processes(Repository):
             for row in connection.execute(sql)
         ]
 
-    def _view(self, row: "AnyRow", leases: Sequence[_Lease], now: float) -> "ProcessView":
+    def _view(self, row: AnyRow, leases: Sequence[_Lease], now: float) -> ProcessView:
         from orchestrator.views.operations import ProcessView
 
         silent = row.seen_at < now - self._timings.lease_seconds
@@ -170,7 +168,7 @@ class Processes(Repository):
             works_on=tuple(lease.work for lease in leases if lease.worker == row.name),
         )
 
-    def _by_its_leases(self, name: str, leases: Sequence[_Lease], now: float) -> "ProcessView":
+    def _by_its_leases(self, name: str, leases: Sequence[_Lease], now: float) -> ProcessView:
         from orchestrator.views.operations import ProcessView
 
         mine = [lease for lease in leases if lease.worker == name]
@@ -214,3 +212,5 @@ _REPORT = """
         seen_at = excluded.seen_at, stopped_at = NULL, celery_name = excluded.celery_name, queues = excluded.queues,
         errors = excluded.errors
     """
+_END = "UPDATE process SET seen_at = {now}, stopped_at = {now} WHERE name = :name"
+_FORGET = "DELETE FROM process WHERE seen_at <= {now} - :seconds"

@@ -1,19 +1,25 @@
 """Limits that administrators set for projects, and what projects use of them."""
 
-import functools
-from collections.abc import Mapping
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, ProjectLimits
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
+from orchestrator.store.database import text_of
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import Query
 from orchestrator.store.stacks.project_usage import refuse_too_much, software_used, stacks_used
 
-_SET = sa.text(
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orchestrator.store.rows import Values
+
+_OF_PROJECT = "SELECT name, most FROM project_limit WHERE project = :project"
+_SET = (
     "INSERT INTO project_limit (project, name, most) VALUES (:project, :name, :most) "
     "ON CONFLICT (project, name) DO UPDATE SET most = excluded.most"
 )
@@ -23,12 +29,6 @@ _ADD = (
     "CASE WHEN project_evaluation.minute = excluded.minute THEN project_evaluation.seconds ELSE 0 END"
 )
 _USED = "SELECT seconds FROM project_evaluation WHERE project = :project AND minute = {minute}"
-
-
-@functools.cache
-def _of_project() -> Query:
-    limit = tables.project_limit
-    return sa.select(limit.c.name, limit.c.most).where(limit.c.project == sa.bindparam("of_project"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class ProjectLimitRows(Repository):
 
     def of(self, project: str) -> ProjectLimits:
         """Return the limits set for a project, by name."""
-        rows = self._db.rows(_of_project(), {"of_project": project})
+        rows = self._db.rows(_OF_PROJECT, {"project": project})
         return {row.name: row.most for row in rows}
 
     def all(self) -> list[ProjectLimit]:
@@ -57,15 +57,13 @@ class ProjectLimitRows(Repository):
 
     def set(self, project: str, limits: ProjectLimits) -> None:
         """Set limits of a project; None allows any number."""
-        rows: list[dict[str, str | float | None]] = [
-            {"project": project, "name": name, "most": most} for name, most in sorted(limits.items())
-        ]
-        self._set(rows)
+        self._set([{"project": project, "name": name, "most": most} for name, most in sorted(limits.items())])
 
     @retrying
-    def _set(self, rows: list[dict[str, str | float | None]]) -> None:
-        with self._db.write() as connection:
-            connection.execute(_SET, rows)
+    def _set(self, rows: Sequence[Values]) -> None:
+        with self._db.transaction() as direct:
+            for row in rows:
+                direct.count(_SET, row)
 
     def unset(self, project: str, name: str) -> bool:
         """Let the settings hold again; return whether a limit was set."""
@@ -83,7 +81,8 @@ class ProjectLimitRows(Repository):
                 **stacks_used(connection, project),
                 SOFTWARE: software_used(connection, project),
                 JOBS: connection.execute(jobs).scalar_one(),
-                EVALUATION: connection.execute(self._sql(_USED), {"project": project}).scalar() or 0.0,
+                EVALUATION: connection.execute(text_of(self._at(_USED)), {"project": project}).scalar()
+                or 0.0,
             }
 
     @retrying
@@ -100,15 +99,14 @@ class ProjectLimitRows(Repository):
 
     def evaluated(self, project: str) -> float:
         """Return how many seconds the evaluations of a project have taken in this minute."""
-        row = self._db.first(self._sql(_USED), {"project": project})
-        return row[0] if row else 0.0
+        row = self._db.first(self._at(_USED), {"project": project})
+        return row.seconds if row else 0.0
 
     def add_evaluation(self, project: str, seconds: float) -> None:
         """Count the seconds of an evaluation."""
-        self._db.change(self._sql(_ADD), {"project": project, "seconds": seconds})
+        self._db.change(self._at(_ADD), {"project": project, "seconds": seconds})
 
-    def _sql(self, text: str) -> sa.TextClause:
+    def _at(self, sql: str) -> str:
+        """Return a statement with the present minute."""
         minutes = f"{self._db.now} / 60"
-        return sa.text(
-            text.format(minute=f"floor({minutes})" if self._db.postgres else f"CAST({minutes} AS INTEGER)")
-        )
+        return sql.format(minute=f"floor({minutes})" if self._db.postgres else f"CAST({minutes} AS INTEGER)")
