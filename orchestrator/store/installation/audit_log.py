@@ -1,40 +1,36 @@
 """The audit log: append-only, each record with the hash of all before it."""
 
-import functools
+from __future__ import annotations
+
 import json
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-import sqlalchemy as sa
-
 from orchestrator.model.audit import NO_HASH, AuditCheck, AuditEntry, AuditRecord
 from orchestrator.store import tables
-from orchestrator.store.database import Database
+from orchestrator.store.alchemy import sa
 from orchestrator.store.purging.unneeded import is_delivered
-from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import Query
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from orchestrator.model.codec import Codec
+    from orchestrator.store.database import Database
+    from orchestrator.store.repository import Timings
 
 #: The key of the lock under which one process at a time appends, on PostgreSQL; SQLite has one writer.
 _LOCK: Final = 0x15074E12
-_LOCKED: Final = sa.text("SELECT pg_advisory_xact_lock(:key)")
+_LOCKED: Final = "SELECT pg_advisory_xact_lock(:key)"
 _BATCH: Final = 1000
 #: A user's refused attempts of one kind are recorded once in so many seconds, by each process, with their number.
 PACE_SECONDS: Final = 60.0
 #: The type of the events that event sinks receive of records.
 EVENT_TYPE: Final = "audit"
+_NEWEST: Final = "SELECT seq, hash FROM audit_record ORDER BY seq DESC LIMIT 1"
 _COLUMNS: Final = tuple(AuditEntry.__dataclass_fields__)
-
-
-@functools.cache
-def _newest() -> Query:
-    table = tables.audit_record
-    return sa.select(table.c.seq, table.c.hash).order_by(table.c.seq.desc()).limit(1)
 
 
 class AuditLog(Repository):
@@ -43,7 +39,7 @@ class AuditLog(Repository):
     def __init__(
         self,
         database: Database,
-        codec: "Codec",
+        codec: Codec,
         timings: Timings,
         has_events: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -58,16 +54,15 @@ class AuditLog(Repository):
     @retrying
     def append(self, entry: AuditEntry) -> None:
         """Append a record; after a lost connection it may be there twice."""
-        table = tables.audit_record
-        with self._db.timed_write() as (connection, now):
+        with self._db.timed_transaction() as (direct, now):
             if self._db.postgres:
-                connection.execute(_LOCKED, {"key": _LOCK})
-            last = connection.execute(_newest()).first()
+                direct.rows(_LOCKED, {"key": _LOCK})
+            last = direct.first(_NEWEST, {})
             seq, previous = (last.seq, last.hash) if last else (0, NO_HASH)
             record = AuditRecord.after(previous, entry, seq=seq + 1, at=now)
-            connection.execute(table.insert(), _values(record))
+            direct.insert("audit_record", [_values(record)])
             if self.has_events:
-                self._report(connection, record)
+                self._report(direct.alchemy, record)
 
     def append_refusal(self, entry: AuditEntry) -> None:
         """Append the record of a refusal, unless :meth:`paced` leaves it out."""

@@ -1,22 +1,27 @@
 """Cursors of event sinks: how far each sink has received the events. One process at a time moves a cursor."""
 
-import functools
-from collections.abc import Collection, Mapping
-from dataclasses import field, replace
-from typing import Any
+from __future__ import annotations
 
-import sqlalchemy as sa
+import functools
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
 
 from hooks.events import Event
 from hooks.values.dataclass import dataclass
-from orchestrator.model.codec import Codec, UnreadableSecret, UnreadableValue
+from orchestrator.model.codec import UnreadableSecret, UnreadableValue
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database
-from orchestrator.store.horizon import Horizon
-from orchestrator.store.purging.unneeded import SINK_PATIENCE_SECONDS, waits
+from orchestrator.store.alchemy import sa
+from orchestrator.store.purging.unneeded import NO_END, SINK_PATIENCE_SECONDS, waits
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import AnyRow, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from orchestrator.model.codec import Codec
+    from orchestrator.store.database import Database
+    from orchestrator.store.horizon import Horizon
+    from orchestrator.store.rows import AnyRow, Query
 
 #: The most events that are read at once.
 BATCH = 500
@@ -363,29 +368,22 @@ class SinkCursors:
             self._bound(row, most)
 
     def _bound(self, row: AnyRow, most: int) -> None:
-        cursor, event = tables.sink_cursor, tables.event
-        waiting = event.c.id > row.position
+        waiting = "id > :position"
         if row.stack_id is not None:
-            waiting &= event.c.stack_id == row.stack_id
+            waiting += " AND stack_id = :stack_id"
         if row.until is not None:
-            waiting &= event.c.id <= row.until
-        kept = sa.select(event.c.id).where(waiting).order_by(event.c.id.desc()).offset(most - 1).limit(1)
-        with self._db.write() as connection:
-            first = connection.execute(kept).scalar_one_or_none()
-            if first is None:
-                return
-            lost = sa.select(sa.func.count()).where(waiting, event.c.id < first).scalar_subquery()
-            connection.execute(
-                cursor.update()
-                .where(cursor.c.name == row.name, cursor.c.position == row.position)
-                .values(
-                    position=first - 1,
-                    lost=cursor.c.lost + lost,
-                    attempt=cursor.c.attempt + 1,
-                    owner=None,
-                    leased_until=None,
-                )
-            )
+            waiting += " AND id <= :until"
+        values = {name: getattr(row, name) for name in ("name", "stack_id", "position", "until")}
+        kept = f"SELECT id FROM event WHERE {waiting} ORDER BY id DESC LIMIT 1 OFFSET :others"
+        move = (
+            "UPDATE sink_cursor SET position = :first - 1, "
+            f"lost = lost + (SELECT count(*) FROM event WHERE {waiting} AND id < :first), "
+            "attempt = attempt + 1, owner = NULL, leased_until = NULL WHERE name = :name AND position = :position"
+        )
+        with self._db.transaction() as direct:
+            first = direct.first(kept, {**values, "others": most - 1})
+            if first is not None:
+                direct.count(move, {**values, "first": first.id})
 
     def forget(self, name: str) -> bool:
         """Remove a cursor; False if it does not exist. A delivery under way is the last one."""
@@ -408,29 +406,22 @@ def _of_waiting(sql: Query) -> sa.ColumnElement[Any]:
 
 
 @functools.cache
-def _far(of_all: bool) -> Query:
+def _far(of_all: bool) -> str:
     """Return the statement that finds the cursors for which more than ``most`` events wait: all, or of one stack."""
-    cursor, event, most = tables.sink_cursor, tables.event, sa.bindparam("most", type_=sa.Integer)
-    newest = sa.select(sa.func.max(event.c.id)).scalar_subquery()
-    of_stack = waits() & (event.c.stack_id == cursor.c.stack_id)
-    far = sa.select(cursor.c.name, cursor.c.stack_id, cursor.c.position, cursor.c.until).where(
-        # A cheap test first: ids may have gaps, but cannot be closer than one.
-        newest - cursor.c.position > most,
-        sa.case((cursor.c.stack_id.is_(None), _beyond(waits(), most)), else_=_beyond(of_stack, most)).is_not(
-            None
-        ),
+    beyond = (
+        "SELECT event.id FROM event WHERE event.id > cursor.position "
+        f"AND event.id <= COALESCE(cursor.until, {NO_END}){{of_stack}} ORDER BY event.id LIMIT 1 OFFSET :most"
     )
-    if not of_all:
-        mine = cursor.c.stack_id == sa.bindparam("stack_id")
-        far = far.where(cursor.c.stack_id.is_(None) | mine)
-    return far.order_by(cursor.c.name)
-
-
-def _beyond(waiting: sa.ColumnElement[bool], most: sa.BindParameter[int]) -> sa.ScalarSelect[int]:
-    """Return the first event that waits for a cursor beyond the first ``most``; NULL for none."""
-    cursor, event = tables.sink_cursor, tables.event
-    beyond = sa.select(event.c.id).where(waiting).order_by(event.c.id).offset(most).limit(1)
-    return beyond.correlate(cursor).scalar_subquery()
+    # A cheap test first: ids may have gaps, but cannot be closer than one. The other is two queries, as of
+    # :func:`_of_waiting`.
+    return (
+        "SELECT cursor.name, cursor.stack_id, cursor.position, cursor.until FROM sink_cursor AS cursor "
+        "WHERE (SELECT max(id) FROM event) - cursor.position > :most "
+        f"AND CASE WHEN cursor.stack_id IS NULL THEN ({beyond.format(of_stack='')}) "
+        f"ELSE ({beyond.format(of_stack=' AND event.stack_id = cursor.stack_id')}) END IS NOT NULL "
+        + ("" if of_all else "AND (cursor.stack_id IS NULL OR cursor.stack_id = :stack_id) ")
+        + "ORDER BY cursor.name"
+    )
 
 
 def _mine(claim: CursorClaim) -> sa.ColumnElement[bool]:

@@ -4,23 +4,28 @@ A traversal that is over, not in force, and has no node due cannot change any mo
 them, and nothing wakes them. Of a living stack, planning still reads the nodes that its rows point at.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from orchestrator.model.messages import CONVERGE, OPERATE
 from orchestrator.store import tables
-from orchestrator.store.rows import Query
+from orchestrator.store.alchemy import sa
 from orchestrator.store.stacks.in_service import is_open_adoption
 from orchestrator.store.traversals.operation_rows import OVER
 
-Condition = sa.ColumnElement[bool]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from orchestrator.store.rows import Query
+
+    Condition = sa.ColumnElement[bool]
 
 #: How long the events of a deleted stack are kept for the event sinks of its environment.
 SINK_PATIENCE_SECONDS = 7 * 86400.0
 
 #: No event has a higher id.
-_NO_END = 2**63 - 1
+NO_END = 2**63 - 1
 
 #: The states of a node that may still be worked on.
 _LIVE = ("blocked", "ready", "waiting", "running")
@@ -231,7 +236,7 @@ def waits() -> Condition:
     """Return the condition of events, of any stack, that the sink of a cursor has not received yet."""
     cursor, event = tables.sink_cursor, tables.event
     # With "no end, or a later one" as a disjunction, no index could be used.
-    last = sa.func.coalesce(cursor.c.until, sa.literal(_NO_END, sa.BigInteger))
+    last = sa.func.coalesce(cursor.c.until, sa.literal(NO_END, sa.BigInteger))
     return (event.c.id > cursor.c.position) & (event.c.id <= last)
 
 
