@@ -5,16 +5,21 @@ visible already, and a reader that continues after the last visible id would mis
 so its visible events are complete.
 """
 
+from __future__ import annotations
+
 import threading
 import time
-from collections.abc import Callable, Iterable
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from hooks.values.dataclass import dataclass
-from orchestrator.store import tables
-from orchestrator.store.database import Database, database_time
+from orchestrator.store.database import database_time
 from orchestrator.store.retrying import retrying
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from orchestrator.store.database import Database
+    from orchestrator.store.direct import Direct
 
 #: After this time, only open transactions that write events are waited for, not those of others on the same server.
 SETTLED_SECONDS = 120
@@ -71,38 +76,39 @@ class Horizon:
 
         While transactions are open, it is that of the last moment whose transactions are over.
         """
-        newest = sa.select(sa.func.coalesce(sa.func.max(tables.event.c.id), 0))
-        with self._db.read() as connection:
-            seen: int = connection.execute(newest).scalar_one()
+        with self._db.reading() as direct:
+            seen: int = direct.one(_NEWEST, {}).id
             if not self._db.postgres:
                 return seen
             if self._is_news(seen):
                 # pg_current_snapshot() does not suffice: it knows only the open transactions that began before the
                 # last finished one.
-                transaction = connection.execute(sa.text(_NEXT_TRANSACTION)).scalar_one()
-                at = database_time(connection, self._db)
+                transaction = direct.one(_NEXT_TRANSACTION, {}).id
+                at = database_time(direct, self._db)
                 with self._lock:
                     self._marks.append(_Mark(transaction=transaction, newest_event=seen, at=at))
             if not self._marks:
                 return self._complete
-            oldest, now = connection.execute(sa.text(f"SELECT {_OLDEST_OPEN}, {self._db.now}")).one()
+            row = direct.one(f"SELECT {_OLDEST_OPEN} AS oldest, {self._db.now} AS now", {})
+            oldest, now = row.oldest, row.now
             complete = self._passed(lambda mark: mark.transaction <= oldest)
             if self._is_any_settled(now):
-                writers = connection.execute(sa.text(_WRITERS)).scalars().all()
+                writers = [each.id for each in direct.rows(_WRITERS, {})]
                 complete = self._passed(
                     lambda mark: mark.at < now - SETTLED_SECONDS and mark.is_above(writers)
                 )
             # Otherwise a reader that starts while a writer is active would start at the first event.
-            return complete or self._start(connection)
+            return complete or self._start(direct)
 
-    def _start(self, connection: sa.Connection) -> int:
+    def _start(self, direct: Direct) -> int:
         """Return the last event that is older than any open transaction that writes events; 0 if there is none."""
-        event = tables.event
-        now, open_seconds = connection.execute(sa.text(f"SELECT {self._db.now}, ({_LONGEST_WRITER})")).one()
-        sql = sa.select(event.c.id).where(event.c.at < now - SETTLED_SECONDS - float(open_seconds or 0))
-        found = connection.execute(sql.order_by(event.c.id.desc()).limit(1)).scalar_one_or_none() or 0
+        row = direct.one(f"SELECT {self._db.now} AS now, ({_LONGEST_WRITER}) AS open_seconds", {})
+        until = row.now - SETTLED_SECONDS - float(row.open_seconds or 0)
+        found = direct.first(
+            "SELECT id FROM event WHERE at < :until ORDER BY id DESC LIMIT 1", {"until": until}
+        )
         with self._lock:
-            self._complete = max(self._complete, found)
+            self._complete = max(self._complete, found.id if found else 0)
             return self._complete
 
     def reach(self, patience_seconds: float) -> int:
@@ -142,14 +148,15 @@ class Horizon:
             return self._complete
 
 
-_NEXT_TRANSACTION = "SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
+_NEWEST = "SELECT COALESCE(max(id), 0) AS id FROM event"
+_NEXT_TRANSACTION = "SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint) AS id"
 _OLDEST_OPEN = "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)"
 # A transaction that has taken the id of an event holds this lock on the table to its end.
 _WRITES = """
     writes.relation = CAST('event' AS regclass) AND writes.mode = 'RowExclusiveLock' AND writes.granted
     AND writes.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 _WRITERS = f"""
-    SELECT CAST(CAST(xact.transactionid AS text) AS bigint)
+    SELECT CAST(CAST(xact.transactionid AS text) AS bigint) AS id
     FROM pg_locks xact JOIN pg_locks writes USING (virtualtransaction)
     WHERE xact.locktype = 'transactionid' AND xact.mode = 'ExclusiveLock' AND xact.granted AND {_WRITES}"""
 _LONGEST_WRITER = f"""
