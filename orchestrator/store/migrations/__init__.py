@@ -4,19 +4,25 @@ Embedded mode checks at every command that the schema is current; the check does
 longer than the check. ``versions/NUMBER.sql`` makes the newest schema in an empty SQLite database at once.
 """
 
-from pathlib import Path
+from __future__ import annotations
 
-import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, OperationalError
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import Unavailable
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 from orchestrator.store.retrying import is_transient, tried_once
+
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Direct
 
 #: The key of the advisory lock that the migrating process holds; the number is arbitrary.
 _MIGRATION_LOCK = 7_233_400_521
 
 
+_HAS_REVISION = "SELECT to_regclass('alembic_version') IS NOT NULL AS found"
 #: The directory of the revisions, each in a file whose name begins with its number.
 _VERSIONS = Path(__file__).parent / "versions"
 
@@ -45,8 +51,8 @@ def current_of(database: Database) -> str | None:
     Raises:
         Unavailable: it cannot be reached.
     """
-    with tried_once(), database.read() as connection:
-        return _revision(connection)
+    with tried_once(), database.reading() as direct:
+        return _revision(direct)
 
 
 def require(url: str) -> None:
@@ -95,25 +101,25 @@ def upgrade_of(database: Database) -> tuple[str | None, str]:
     Raises:
         Unavailable: as for :func:`upgrade`.
     """
-    with tried_once(), database.write() as connection:
-        if database.postgres:
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        before = _revision(connection)
+    with tried_once(), database.transaction() as direct:
+        if direct.is_postgres:
+            direct.rows("SELECT pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
+        before = _revision(direct)
         _refuse_newer(before)
-        if before != head() and not _made_at_once(connection):
-            _migrate(connection, before)
+        if before != head() and not _made_at_once(direct):
+            _migrate(direct.alchemy, before)
     return before, head()
 
 
-def _made_at_once(connection: sa.Connection) -> bool:
+def _made_at_once(direct: Direct) -> bool:
     """Give an empty SQLite database the newest schema, without the revisions before it; return whether it was empty."""
     script = _VERSIONS / f"{head()}.sql"
-    if connection.dialect.name != "sqlite" or not script.exists():
+    if direct.is_postgres or not script.exists():
         return False
-    if connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").first() is not None:
+    if direct.first("SELECT name FROM sqlite_master LIMIT 1", {}) is not None:
         return False
     for statement in statements_of(script.read_text(encoding="utf-8")):
-        connection.exec_driver_sql(statement)
+        direct.run(statement)
     return True
 
 
@@ -137,7 +143,7 @@ def _migrate(connection: sa.Connection, before: str | None) -> None:
     config.attributes["connection"] = connection
     try:
         command.upgrade(config, "head")
-    except DBAPIError as error:
+    except sa.exc.DBAPIError as error:
         if is_transient(error):
             raise
         message = f"the schema {before or 'of an empty database'} cannot be migrated to {head()}"
@@ -145,16 +151,14 @@ def _migrate(connection: sa.Connection, before: str | None) -> None:
         raise Unavailable(f"{message}: {reason}; nothing was changed") from error
 
 
-def _revision(connection: sa.Connection) -> str | None:
-    select = "SELECT version_num FROM alembic_version"
-    if connection.dialect.name == "sqlite":
-        try:
-            return connection.exec_driver_sql(select).scalar_one_or_none()
-        except OperationalError as error:
-            if "no such table" not in str(error.orig):
-                raise
-            return None
-    # There, a statement that fails would end the transaction.
-    if not sa.inspect(connection).has_table("alembic_version"):
+def _revision(direct: Direct) -> str | None:
+    # On PostgreSQL, a statement that fails would end the transaction.
+    if direct.is_postgres and not direct.one(_HAS_REVISION, {}).found:
         return None
-    return connection.exec_driver_sql(select).scalar_one_or_none()
+    try:
+        row = direct.first("SELECT version_num FROM alembic_version", {})
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return None
+    return None if row is None else str(row.version_num)
