@@ -24,13 +24,12 @@ from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Final, Self, TypedDict, Unpack
 
-import structlog
-
 from orchestrator.access.authenticators import local_caller
 from orchestrator.cli.logs import configure_logs
 from orchestrator.cli.source import Given, existing_job, stack_job
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.caller import acting_for
+from orchestrator.config.logger import is_configured
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.model.actions import CHECK, RESUME, SUSPEND
 from orchestrator.model.identity import Caller
@@ -88,7 +87,7 @@ def connect(**settings: Any) -> "Connection":
         Unavailable: the database cannot be reached.
     """
     read = load_settings(**settings)
-    if not structlog.is_configured():
+    if not is_configured():
         # Otherwise every log line of the engine would be in the script's output.
         configure_logs(read, quiet=True)
     who, policy = local_caller(read, "Python"), load_policy(read)

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-import structlog
 from celery.exceptions import Reject
 
 from cache.node_state.errors import StateStoreFailed
+from orchestrator.config.logger import get_logger
 from orchestrator.engine.job_queue import JobQueue
 from orchestrator.errors import HooksNotLoaded, IsothermError, NotAllowed, Unavailable
 from orchestrator.keys.envelope import Refused
@@ -37,7 +37,7 @@ from orchestrator.queue.job_slots import job_slots
 from orchestrator.queue.refusals import refusals
 from orchestrator.store.traversals.operation_rows import TakenOver
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Jobs in the broker are read before the next one is begun, so that the turn of each project is known; but not for
 #: longer than this, or a flood of messages would stop all work.

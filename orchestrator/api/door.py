@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Self
 
 import falcon
-import structlog
 
 from orchestrator.api.addresses import Addresses
 from orchestrator.api.recent_errors import RecentErrors
 from orchestrator.config.access_policy import load_policy
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotAllowed, NotFound, Unavailable, cut
 from orchestrator.model.audit import AuditEntry
@@ -30,7 +30,7 @@ from orchestrator.views.stacks import StackView
 if TYPE_CHECKING:
     from orchestrator.api.rate_limits import RequestLimit
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How long an answer waits, while the database is away, for the record of its refusal.
 RECORD_SECONDS: Final = 3.0

@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import Any, Final, Self
 
 import redis
-import structlog
 from limits import RateLimitItemPerMinute
 from limits.errors import ConfigurationError
 from limits.storage import MemoryStorage, Storage, storage_from_string
@@ -21,10 +20,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from orchestrator.api.faults import Refused
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How long a server that failed is not asked again, and how often that is logged at most.
 PAUSE_SECONDS: Final = 2.0

@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 import falcon
-import structlog
 
 from orchestrator.api.addresses import path_of_arn
 from orchestrator.api.aws import answer_aws_fault
@@ -17,12 +16,13 @@ from orchestrator.api.described import description_of
 from orchestrator.api.door import Door
 from orchestrator.api.faults import Refused, bad_request, fault_of
 from orchestrator.config.caller import acting_for
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import NotAllowed, cut
 from orchestrator.model.identity import EVERY_PROJECT, OPERATOR, Caller, Identity
 from orchestrator.model.names import is_name
 from orchestrator.model.signed_signals import QUERY_SIGNATURE
 
-log = structlog.get_logger()
+log = get_logger()
 
 _VERSION_TYPE: Final = "application/vnd.openstack.orchestration-v1"
 #: Who is not known, or needs no role as the address is signed.

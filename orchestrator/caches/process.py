@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-import structlog
-
 from cache.constraints.cache import Description
 from cache.constraints.counters import Counts
 from orchestrator.caches.statistics import EVERY_SECONDS, CacheStatistics, Deltas
+from orchestrator.config.logger import get_logger
 from orchestrator.plugins.client_plugin import LookupCache
 from orchestrator.store.installation.cache_counters import Flushes
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Stores that all processes share, so that one flush empties them for all. Any other may be one of many.
 COMMON_STORES: Final = frozenset(

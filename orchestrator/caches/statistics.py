@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-import structlog
-
 from cache.constraints.counters import Counts
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How often counts are persisted.
 EVERY_SECONDS = 1.0

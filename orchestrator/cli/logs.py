@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from orchestrator.config.settings import Settings
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_FORMATS = ("console", "json")
 
 
 def level_of(settings: "Settings", *, quiet: bool) -> str:
@@ -40,56 +41,66 @@ def configure_logs(settings: "Settings", *, quiet: bool = False) -> None:
     Raises:
         InvalidInput: the settings name an unknown level or format.
     """
-    _import_structlog()
-    import structlog
-
-    from orchestrator.config.log_context import merge_context
     from orchestrator.config.log_masking import MaskingFormatter
+    from orchestrator.config.logger import configure_structlog
 
+    if settings.log_format not in _FORMATS:
+        problem = Problem(
+            path="settings.log_format",
+            message=f"expected console or json, got {settings.log_format!r}",
+            hint="set it in isotherm.toml or as ISOTHERM_LOG_FORMAT",
+        )
+        raise InvalidInput([problem])
     number = logging.getLevelNamesMapping()[level_of(settings, quiet=quiet)]
-    processors: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        merge_context,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    renderers = [*_renderers(settings.log_format), _without_secrets]
     logging.basicConfig(
         level=number, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True
     )
-    if settings.log_format == "json":
+    # Looked at now: live progress replaces sys.stderr while it runs.
+    colors = sys.stderr.isatty()
+    configure_structlog(lambda: _configure(settings.log_format, number, colors=colors), level=number)
+    root = logging.getLogger()
+    for handler in root.handlers:
         # The lines of Celery and of all other libraries are JSON, too.
-        formatter = structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*processors, structlog.stdlib.add_logger_name],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
-        )
-        for handler in logging.getLogger().handlers:
-            handler.setFormatter(formatter)
-    for handler in logging.getLogger().handlers:
-        handler.setFormatter(MaskingFormatter(handler.formatter or logging.Formatter()))
-    logging.getLogger().addHandler(_StepLogHandler(logging.WARNING))
+        json = _json_formatter() if settings.log_format == "json" else None
+        handler.setFormatter(MaskingFormatter(json or handler.formatter or logging.Formatter()))
+    root.addHandler(_StepLogHandler(logging.WARNING))
+
+
+def _configure(log_format: str, level: int, *, colors: bool) -> None:
+    import structlog
+
     structlog.configure(
-        processors=[*processors, _kept_with_its_step, *renderers],
-        wrapper_class=structlog.make_filtering_bound_logger(number),
+        processors=[*_processors(), _kept_with_its_step, *_renderers(log_format, colors=colors)],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         # Looked up for each line: live progress replaces sys.stderr while it runs.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )
 
 
-def _import_structlog() -> None:
-    """Import structlog without rich, which it would use for tracebacks: ours are plain.
+def _processors() -> list[Any]:
+    import structlog
 
-    Together they take longer to import than many a command. rich can be imported afterwards, as by what draws.
-    """
-    if "structlog" in sys.modules or "rich" in sys.modules:
-        return
-    # To Python, that is a package that is not installed.
-    sys.modules["rich"] = None  # type: ignore[assignment]  # as the documentation of sys.modules has it
-    try:
-        import structlog  # noqa: F401
-    finally:
-        del sys.modules["rich"]
+    from orchestrator.config.log_context import merge_context
+
+    return [
+        structlog.contextvars.merge_contextvars,
+        merge_context,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+
+
+def _json_formatter() -> logging.Formatter:
+    import structlog
+
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_processors(), structlog.stdlib.add_logger_name],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *_renderers("json", colors=False),
+        ],
+    )
 
 
 def _on_one_line(
@@ -134,22 +145,16 @@ def _encodable(_logger: object, _method: str, line: str) -> str:
     return line.encode(errors="backslashreplace").decode()
 
 
-def _renderers(log_format: str) -> list[Any]:
+def _renderers(log_format: str, *, colors: bool) -> list[Any]:
     import structlog
 
     if log_format == "json":
-        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-    if log_format == "console":
-        # The default formatter shows the local variables of every frame, secrets among them.
-        plain = structlog.dev.plain_traceback
-        return [
-            _on_one_line,
-            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),
-            _encodable,
-        ]
-    problem = Problem(
-        path="settings.log_format",
-        message=f"expected console or json, got {log_format!r}",
-        hint="set it in isotherm.toml or as ISOTHERM_LOG_FORMAT",
-    )
-    raise InvalidInput([problem])
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(), _without_secrets]
+    # The default formatter shows the local variables of every frame, secrets among them.
+    plain = structlog.dev.plain_traceback
+    return [
+        _on_one_line,
+        structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain),
+        _encodable,
+        _without_secrets,
+    ]

@@ -4,13 +4,12 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import IsothermError
 
 T = TypeVar("T")
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Periodic:

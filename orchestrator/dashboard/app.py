@@ -11,7 +11,6 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-import structlog
 from celery import Celery
 from flower.app import Flower, rewrite_handler
 from tornado.httpserver import HTTPServer
@@ -22,6 +21,7 @@ from tornado.web import RequestHandler
 from orchestrator.access.authenticators import authenticator_of, by_tokens
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.caller import acting_for
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import Mode, Refusal, Visitor, host_refusal, role_refusal
 from orchestrator.dashboard.attention import Attention
@@ -49,7 +49,7 @@ from orchestrator.service import Service
 from orchestrator.store.retrying import impatient
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 T = TypeVar("T")
 

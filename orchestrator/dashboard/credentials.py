@@ -3,14 +3,14 @@
 from base64 import b64decode
 from typing import Any, Final
 
-import structlog
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 
 from orchestrator.access.authenticators import Authenticator
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import typed_message
 from orchestrator.model.identity import Identity
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Why a request without a known token is refused.
 REFUSED: Final = (

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import IsothermError
 from orchestrator.store.retrying import impatient
 
 T = TypeVar("T")
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Figures(Generic[T]):

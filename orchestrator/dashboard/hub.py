@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.dashboard.subscription import ROOM, Entry, Subscription, Topic
 from orchestrator.errors import IsothermError, Unavailable
@@ -25,7 +24,7 @@ from orchestrator.store.retrying import impatient
 
 T = TypeVar("T")
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The number of events in one read, and in one message.
 BATCH: Final = 500

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
 from tornado.template import Loader, Template
 
-log = structlog.get_logger()
+from orchestrator.config.logger import get_logger
+
+log = get_logger()
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 #: Flower's navigation, which has no extension point for entries.

@@ -7,14 +7,13 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.plain_errors import plain_sentence
 from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.views.times import iso
 
 T = TypeVar("T")
-log = structlog.get_logger()
+log = get_logger()
 
 #: How long a result is reused.
 KEEP_SECONDS: Final = 2.0

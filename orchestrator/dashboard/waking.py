@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import structlog
 from celery import Celery
 from celery.events import EventReceiver
 from flower.events import Events
 from tornado.ioloop import IOLoop
 
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.internal_tasks import InternalTasks
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The longest pause between two attempts to reach the broker.
 LONGEST_PAUSE_SECONDS: Final = 10.0

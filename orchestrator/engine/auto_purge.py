@@ -4,14 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import IsothermError
 from orchestrator.model.purge import Purge, Removed
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: All coordinators together purge no more often than this.
 EVERY_SECONDS = 3600.0

@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
 from hooks.lifecycle import LifecyclePlugin
+from orchestrator.config.logger import get_logger
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.engine.auto_purge import Housekeeping
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     from orchestrator.engine.drift import DriftKeeper
     from orchestrator.model.plan_binding import PlanBinding
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How often an operation is tried while concurrent operations take the stack first.
 TRIES: Final = 10

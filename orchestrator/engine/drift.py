@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-import structlog
-
 from hooks.values.parts import parts_of
 from orchestrator.config.caller import acting_for
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.engine.stack_actions import refuse_busy, refuse_nested, refuse_suspended
@@ -21,7 +20,7 @@ from orchestrator.planning.stored_templates import job_of_template
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: A process looks for due observations no more often than this, in seconds.
 LOOK_SECONDS: Final = 1.0

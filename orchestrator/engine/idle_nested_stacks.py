@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
 
-import structlog
-
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.definition import LazyFiles, ResourceProxy, StackDefinition
 from orchestrator.engine.nested_stacks import ChangesStacks, NestedStacks
@@ -26,7 +25,7 @@ from orchestrator.store.store import Store
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.template_resource import kind_of_type
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def installed_kind(row: ResourceRow, types: Mapping[str, type[Resource]]) -> type[Resource]:

@@ -7,12 +7,11 @@ any instruction. What begins twice has one effect, by the job's id.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import structlog
-
 from hooks.values.secret_texts import masked, texts_in
 from orchestrator.config.caller import acting_for
 from orchestrator.config.log_context import about_job
 from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.settings import Settings
 from orchestrator.engine.job_errors import refusal_of
@@ -24,7 +23,7 @@ from orchestrator.model.names import is_name
 from orchestrator.store.installation.jobs_in_flight import TakenJob
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class JobQueue:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-import structlog
-
 from hooks.values.texts import tellable
 from orchestrator.config.log_context import about_order
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.engine.end_lease import extended
 from orchestrator.engine.nested_stacks import ChangesStacks
@@ -25,7 +24,7 @@ from orchestrator.store.store import Store
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.tracing.tracer import Tracing
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The template that a rollback applies to a stack that never was complete.
 NO_RESOURCES: Final = "heat_template_version: 2021-04-16\n"

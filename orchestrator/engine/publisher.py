@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.model.messages import CheckOrder
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: An order that no message can hold, and why.
 Unfit: TypeAlias = tuple[CheckOrder, str]

@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import typed_message
 from orchestrator.plugins.clients import Clients
 from orchestrator.store.store import Store
@@ -13,7 +12,7 @@ from orchestrator.store.store import Store
 if TYPE_CHECKING:
     from orchestrator.store.installation.credentials import DelegatedCredential
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: A process looks no more often than this.
 LOOK_SECONDS: Final = 5.0

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import structlog
-
 from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.engine.idle_nested_stacks import IdleNestedStacks
 from orchestrator.engine.nested_stacks import ChangesStacks, TakenOver
@@ -25,7 +24,7 @@ from orchestrator.store.stacks.scalings import Decided
 from orchestrator.store.stacks.stacks import ResourceRow, StackRow
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The result of a signal that carries out an earlier decision.
 _LEFT_OVER: Final = Scaling(sentence="the group is still given the members of the last scaling")

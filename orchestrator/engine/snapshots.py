@@ -9,9 +9,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-import structlog
-
 from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition
 from orchestrator.engine.row_secrets import RowSecrets
@@ -42,7 +41,7 @@ from orchestrator.store.store import Store
 from orchestrator.store.traversals.traversals import ClaimedEnd
 from orchestrator.template.template_resource import kind_of_type
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How many characters of a reason are kept.
 _LONGEST = 1000

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Unavailable
 from orchestrator.store.traversals.traversals import ClaimedEnd
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @contextmanager

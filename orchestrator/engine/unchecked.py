@@ -1,13 +1,12 @@
 """Failures of resources whose check is not carried out: it cannot be published, or its worker is lost each time."""
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.engine.publisher import Publisher, publish_or_leave
 from orchestrator.model.messages import CheckOrder
 from orchestrator.store.nodes.claims import failure_of
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def fail_unchecked(

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from cache.stores.private_files import make_private_directory, narrow
+from orchestrator.config.logger import get_logger
 from orchestrator.config.secret_file import write_secret_file
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.keys.key import Key, KeyRing
 
-log = structlog.get_logger()
+log = get_logger()
 
 VERSION: Final = 1
 #: How often a process looks whether the file has changed.

@@ -13,8 +13,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NoReturn
 
-import structlog
-
 from hooks.errors import LifecycleRefused
 from hooks.lifecycle import (
     COMPLETE,
@@ -31,6 +29,7 @@ from hooks.stack import FrozenStack
 from hooks.values.frozen import FrozenDict
 from hooks.values.words import words_of
 from orchestrator.config.caller import caller
+from orchestrator.config.logger import get_logger
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Conflict, IsothermError
@@ -56,7 +55,7 @@ from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.operation_rows import CallRow, NewOperation, OperationRow, TakenOver
 from orchestrator.store.traversals.traversals import MAY_FAIL, ClaimedEnd
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How an operation ended, by the status of its traversal.
 _OUTCOMES: Final = {"COMPLETE": COMPLETE, "FAILED": FAILED, "SUPERSEDED": SUPERSEDED}

@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
 from msgpack import ExtType
 
 from hooks.stack import FrozenResource, FrozenStack
 from hooks.values.frozen import FrozenDict, FrozenList
 from hooks.values.lazy import LazyMapping
 from orchestrator.config.garbage import paused_collection
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.definition import SCALARS, UNKNOWN, StackDefinition
 from orchestrator.errors import IsothermError
@@ -38,7 +38,7 @@ from orchestrator.template.template import Template
 if TYPE_CHECKING:
     from orchestrator.store.traversals.transfers import Transfers
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The key of properties that are known only as a whole.
 WHOLE: Final = "*"

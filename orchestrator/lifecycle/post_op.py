@@ -3,18 +3,17 @@
 import time
 from functools import partial
 
-import structlog
-
 from hooks.lifecycle import COMPLETE, LifecycleContext, LifecyclePlugin
 from hooks.loading.calling import NotCalled, TookTooLong, call_within
 from hooks.stack import FrozenStack
 from hooks.values.words import fault_of, is_on_purpose, trace_of
+from orchestrator.config.logger import get_logger
 from orchestrator.config.replacement import Replacement
 from orchestrator.lifecycle.answers import answer_from_wire
 from orchestrator.lifecycle.copies import own_copy
 from orchestrator.store.traversals.operation_rows import CallRow, OperationRow
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def notify(

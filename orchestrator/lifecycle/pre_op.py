@@ -3,16 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-import structlog
-
 from hooks.errors import LifecycleRefused, Refusal
 from hooks.lifecycle import Annotations, LifecyclePlugin
 from hooks.loading.calling import TookTooLong, call_within
 from hooks.values.texts import tellable
 from hooks.values.words import fault_of, trace_of, words_of
+from orchestrator.config.logger import get_logger
 from orchestrator.lifecycle.answers import BadAnswer, answer_to_wire
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def answer_of(

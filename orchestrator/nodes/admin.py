@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-import structlog
-
 from cache.node_state.errors import NodeError, NodeUnreachable, StateStoreFailed
 from cache.node_state.lease import Lease
 from cache.node_state.requests import OK, MachineState
 from hooks.values.nearest import Nearest
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Conflict, NotFound, Unavailable
 from orchestrator.nodes.inquiry import Answer, NodeInquiry, reached
 from orchestrator.nodes.presentation import instance_views, node_view, resident_view, section_views
@@ -18,7 +17,7 @@ from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineReport, MachineRow, Machines
 from orchestrator.views.nodes import FAILING, UP, AskedView, InstancesView, NodeDetails, NodeStats, NodeView
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The offline reason of a drained machine if the operator gave none.
 DRAINED: Final = "it is drained"

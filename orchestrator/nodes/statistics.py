@@ -8,17 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
-import structlog
-
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.counts import NodeStateCounts
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.client import NodeClient
 from orchestrator.store.installation.cache_counters import NodeCounters, NodeTotals
 from orchestrator.views.nodes import NodeStats
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Plain counters, and counters by cause or reason.
 PLAIN: Final = ("hits", "shared", "asked", "unanswered", "refused", "unsettled", "errors")

@@ -7,9 +7,8 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-import structlog
-
 from cache.node_state.errors import NodeError
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import IsothermError, NotFound, Unavailable
 from orchestrator.model.messages import CheckJob
 from orchestrator.nodes.admin import DRAINED
@@ -19,7 +18,7 @@ from orchestrator.nodes.statistics import NodeStatistics
 from orchestrator.store.machines.machines import MachineRow, StackOnMachine
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How many machines are claimed at a time; they are queried in parallel.
 AT_ONCE: Final = 32

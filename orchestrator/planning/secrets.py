@@ -5,10 +5,9 @@ from dataclasses import field
 from itertools import chain
 from typing import Any
 
-import structlog
-
 from hooks.values.dataclass import dataclass
 from hooks.values.secret_texts import masked, texts_in
+from orchestrator.config.logger import get_logger
 from orchestrator.config.secrets import secrets_of_settings
 from orchestrator.config.settings import Settings
 from orchestrator.definition import NodeData, StackDefinition
@@ -18,7 +17,7 @@ from orchestrator.plugins.sensitive import sensitive_values
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.template.secret_parts import HiddenNames
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: A definition with the values that it gave, and the stack in which.
 Given = tuple[ResourceDefinition, Mapping[str, Any] | None, StackDefinition]

@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, Final
 
-import structlog
-
 from hooks.values.nearest import Nearest
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import NotFound, PluginMistake, Problem
 from orchestrator.plugins.client_plugin import (
@@ -28,7 +27,7 @@ from orchestrator.plugins.properties import (
 )
 from orchestrator.plugins.request_rates import RequestRates
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The key, among a client's settings, of those that hold for single projects.
 PROJECTS: Final = "projects"

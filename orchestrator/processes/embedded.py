@@ -11,10 +11,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import structlog
-
 from orchestrator.config.caller import acting_for, caller
 from orchestrator.config.log_context import about_job
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import IsothermError
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.processes.runtime import CheckCarrier, Runtime
     from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The longest pause of the sweeper, for work of other processes on the same database.
 SWEEP_SECONDS = 0.25

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import structlog
 import yaml
 
 from orchestrator.config.limits import Limits
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import IsothermError
 from orchestrator.planning.stored_templates import load_template
@@ -18,7 +18,7 @@ from orchestrator.store.traversals.templates import StoredTemplate
 from orchestrator.template.definitions import PLACE_KEYS, ResourceDefinition
 from orchestrator.template.document import read_document
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The parts of an environment that are shown. The others may hold values of parameters, or passwords of event sinks.
 _SHOWN: Final = ("resource_registry", "parameter_merge_strategies")

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-import structlog
 from celery import Celery
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
@@ -18,6 +17,7 @@ from kombu.exceptions import OperationalError
 from kombu.messaging import Producer
 from kombu.transport import TRANSPORT_ALIASES
 
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings, load_settings
 from orchestrator.errors import typed_message
 from orchestrator.keys.key_file import LiveKeys
@@ -42,7 +42,7 @@ from orchestrator.queue.serializers import EVENT, SEALED, use_keys
 from orchestrator.store.retrying import impatient, tried_once
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: What kombu raises where the broker is out of reach, or refuses a message.
 TRANSPORT_ERRORS: Final = (OperationalError, OSError)

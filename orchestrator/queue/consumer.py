@@ -9,10 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import structlog
 from celery.worker.consumer import Consumer
 from kombu.message import Message
 
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import InvalidInput
 from orchestrator.keys.envelope import ADDRESSEE, FORM, ID, KIND, SIZE, Envelope, Refused
 from orchestrator.keys.key import NODE, Key
@@ -20,7 +20,7 @@ from orchestrator.queue.installation import HEADER
 from orchestrator.queue.refusals import refusals
 from orchestrator.queue.sealing import use_of
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The header with the id of the key that signed a verified message.
 SIGNED_BY: Final = "signed_by"

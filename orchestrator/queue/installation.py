@@ -14,7 +14,6 @@ from functools import cached_property
 from inspect import signature
 from typing import Any, Final
 
-import structlog
 from celery import Celery, Task
 from celery.worker import state as worker_state
 from celery.worker.control import inspect_command
@@ -22,6 +21,7 @@ from celery.worker.strategy import default
 from kombu.entity import Queue
 from kombu.exceptions import OperationalError
 
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem, Unavailable
 from orchestrator.keys.envelope import CONTENT, Refused
@@ -32,7 +32,7 @@ from orchestrator.queue.sealing import decrypted, sealed
 from orchestrator.queue.serializers import SEALED, unpacked
 from orchestrator.queue.setups import Setup, read_setup
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The header of messages.
 HEADER: Final = "installation"

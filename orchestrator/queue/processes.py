@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import structlog
 from celery.utils.nodenames import default_nodename, host_format
 
 from orchestrator.config.access_policy import load_policy
 from orchestrator.config.hooks import all_at_once, event_sinks, lifecycle_plugins
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.config.shared_database import require_shared_database
 from orchestrator.errors import InvalidInput, Problem, Unavailable
@@ -28,7 +28,7 @@ from orchestrator.store.installation.refused_messages import RefusedMessages
 from orchestrator.store.store import Store
 from orchestrator.tracing.switch import require_tracing
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How many jobs a coordinator begins at once, unless it is given another number.
 JOBS_AT_ONCE = 2

@@ -10,13 +10,12 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Final
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 from orchestrator.keys.envelope import Refused
 from orchestrator.store.installation.refused_messages import RefusedMessage, RefusedMessages
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How often they are written and logged, and how many are kept from one time to the next; others are only counted.
 WRITE_SECONDS: Final = 1.0

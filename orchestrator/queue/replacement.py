@@ -9,11 +9,12 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-import structlog
 from celery.signals import task_postrun, task_prerun
 from celery.worker import state
 
-log = structlog.get_logger()
+from orchestrator.config.logger import get_logger
+
+log = get_logger()
 
 #: The exit code of a worker that is to be started again: EX_TEMPFAIL.
 ENDED_TO_BE_REPLACED: Final = 75

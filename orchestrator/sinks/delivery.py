@@ -11,18 +11,17 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any, Final, TypeVar
 
-import structlog
-
 from hooks.errors import HookError
 from hooks.events import Event, EventSink
 from hooks.loading.calling import NotCalled, TookTooLong, call_within
+from orchestrator.config.logger import get_logger
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.errors import IsothermError
 from orchestrator.sinks.guarded_sink import GuardedSink
 from orchestrator.sinks.pace import first_number, next_number, pause_seconds, words_of
 from orchestrator.store.installation.sink_cursors import CursorClaim, SinkCursors
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How often new events are looked for without a wake-up.
 POLL_SECONDS: Final = 0.2

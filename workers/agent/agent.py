@@ -15,11 +15,11 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import psutil
-import structlog
 
 from cache.node_state.lease import Lease
 from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
 from cache.stores.regions import masked
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.nodes.rpc.errors import (
     BackendAway,
@@ -46,7 +46,7 @@ from workers.agent.reservations import Capacity, Reservations
 from workers.agent.storage.storage import Storage
 from workers.agent.watching import Watching
 
-log = structlog.get_logger()
+log = get_logger()
 
 B = TypeVar("B", bound=Hypervisor | Storage)
 T = TypeVar("T")

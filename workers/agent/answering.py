@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-import structlog
-
 from hooks.values.nearest import Nearest
 from hooks.values.secret_texts import masked, texts_in
 from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.logger import get_logger
 from orchestrator.nodes.rpc.errors import Late, NoSuchRpc, RpcFailed, RpcRetryable
 from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.operations import Operation
@@ -28,7 +27,7 @@ from workers.agent.fence import Fence, fenced
 from workers.agent.journal import AnotherOperation, Delivery, Journal, UnderWay
 from workers.agent.owners import requested_by
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Arguments that are ids of this project's own.
 _IDS: Final = frozenset({"uuid", "run", "operation_id", "request_id"})

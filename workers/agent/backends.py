@@ -13,12 +13,12 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-import structlog
 from pydantic import BaseModel
 
 from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
 from hooks.loading.entries import installed_entries, load_entries
 from hooks.values.nearest import Nearest
+from orchestrator.config.logger import get_logger
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
 from orchestrator.plugins.loading import refuse_stranger
 from workers.agent.hypervisors.hypervisor import CommandLimits, Hypervisor
@@ -32,7 +32,7 @@ _PROBE_AGAIN_SECONDS: Final = 10.0
 B = TypeVar("B", bound=Hypervisor | Storage)
 T = TypeVar("T")
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Unusable(Exception):

@@ -1,8 +1,7 @@
 """Faults in an agent's replies: one of the words of :mod:`orchestrator.nodes.rpc.errors`, and a sentence."""
 
-import structlog
-
 from cache.node_state.errors import StateStoreFailed
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import IsothermError
 from orchestrator.nodes.rpc.errors import (
     NoCapacity,
@@ -19,7 +18,7 @@ from workers.agent.hypervisors.hypervisor import CannotDo, HypervisorFault, NoIn
 from workers.agent.locks import LockTaken
 from workers.agent.storage.storage import StorageFault, StorageFull
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 def fault_of(error: Exception, rpc: str) -> Fault:

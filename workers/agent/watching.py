@@ -5,12 +5,11 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from workers.agent.brackets import Invalidation
 from workers.agent.hypervisors.hypervisor import Hypervisor
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Watching:

@@ -6,9 +6,8 @@ An unreadable attribute is no failure of its resource, which exists: dependents 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import structlog
-
 from hooks.values.texts import storable
+from orchestrator.config.logger import get_logger
 from orchestrator.definition import AttributePath, follow
 from orchestrator.errors import IsothermError, text_of, typed_message
 from orchestrator.planning.decision import lasting_attributes
@@ -18,7 +17,7 @@ from orchestrator.plugins.stack_resource import StackResource
 from orchestrator.plugins.steps import ResourceFailure
 from workers.check.gate import MOST_OF_A_REASON
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 #: The Python types of values, by the attribute type in the schema.

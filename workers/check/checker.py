@@ -14,10 +14,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-import structlog
-
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_context import about_attempt, about_order
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 from orchestrator.config.settings import Settings
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from orchestrator.engine.stack_outputs import OutputSource
     from workers.check.observing import StackObserver
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How often a worker continues with what it made ready, so that work spreads over workers and the queue shows it.
 CARRY_ON = 16

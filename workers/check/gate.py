@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final
 
-import structlog
-
 from hooks.values.texts import storable
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import typed_message
 from orchestrator.model.actions import CHECK
@@ -21,7 +20,7 @@ from orchestrator.store.nodes.claims import Claim, Ending, Outcome, failure_of
 from workers.check.changing import ReplaceResource
 from workers.check.rebuilding import Attempt
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The most characters of a reason, of a physical id, and of the name of a machine.
 MOST_OF_A_REASON: Final = 16_000

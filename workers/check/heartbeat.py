@@ -9,13 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-import structlog
-
 from hooks.values.dataclass import dataclass
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: What identifies a running attempt: traversal id, node number, attempt.
 Beat = tuple[str, int, int]

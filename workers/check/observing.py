@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
-
 from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import Limits
 from orchestrator.config.log_masking import masking_logs
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackSource
 from orchestrator.engine.nested_stacks import NestedStacks
@@ -44,7 +43,7 @@ from workers.check.secrets import AttemptSecrets
 if TYPE_CHECKING:
     from orchestrator.engine.stack_outputs import OutputSource
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: After how long an observation that gave way to an operation is tried again.
 AGAIN_SECONDS: Final = 30.0

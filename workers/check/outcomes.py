@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-import structlog
-
 from cache.node_state.errors import NodeError
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.definition import AttributePath, NodeData
 from orchestrator.errors import IsothermError, text_of, typed_message
@@ -32,7 +31,7 @@ from workers.check.operating import is_operation, is_resumed_first
 from workers.check.rebuilding import DRIFT, Attempt
 from workers.check.replacing import prepare_for_replace, take_from_others
 
-log = structlog.get_logger()
+log = get_logger()
 
 Verdict = TypeVar("Verdict")
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.config.step_log import StepLog
 from orchestrator.errors import IsothermError, typed_message
 from orchestrator.model.actions import SNAPSHOT
@@ -36,7 +35,7 @@ from workers.check.rebuilding import Attempt
 from workers.check.replacing import take_from_others
 from workers.check.secrets import AttemptSecrets
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The default pause of a step whose check is not complete and names no time.
 POLL_SECONDS = 1.0

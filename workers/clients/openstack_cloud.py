@@ -17,18 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet, WeakValueDictionary
 
-import structlog
-
 from cache.stores.shared_calls import SharedCalls
 from hooks.values.dataclass import dataclass
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
+from orchestrator.config.logger import get_logger
 
 if TYPE_CHECKING:
     from openstack.config.cloud_region import CloudRegion
     from openstack.connection import Connection
     from openstack.proxy import Proxy
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Options of a login that identify the user; where none is given, only the cloud knows.
 _WHO: Final = frozenset({"username", "user_id", "application_credential_id"})

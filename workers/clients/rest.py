@@ -8,13 +8,13 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import httpx
-import structlog
 
 from hooks.http import outcome
 from hooks.http.client import BoundedClient, Request
 from hooks.http.outcome import RequestFailed, phrase, words_of_system
 from hooks.values.dataclass import dataclass
 from hooks.values.secret_texts import texts_in
+from orchestrator.config.logger import get_logger
 from orchestrator.model.codec import plain
 from workers.clients.http_failures import (
     PASSING,
@@ -26,7 +26,7 @@ from workers.clients.http_failures import (
 )
 from workers.clients.http_options import ApiOptions, fault_of_headers, misconfigured, plain_header
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Methods that are idempotent (RFC 9110, section 9.2.2).
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})

@@ -14,10 +14,10 @@ from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-import structlog
 from flower.views import BaseHandler
 from tornado.web import Finish, HTTPError
 
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.access import Visitor, powers, role_refusal
 from orchestrator.dashboard.credentials import identity_of
 from orchestrator.dashboard.guards import POLICY
@@ -28,7 +28,7 @@ from orchestrator.queries.observer import Observer
 
 T = TypeVar("T")
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Shorter answers are not compressed.
 _PACKED_BYTES: Final = 1024

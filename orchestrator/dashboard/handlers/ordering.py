@@ -3,14 +3,14 @@
 from http import HTTPStatus
 from typing import Any
 
-import structlog
 from tornado.web import HTTPError
 
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.access import OPERATIONS, refusal
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.model.identity import Caller
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class OrderHandler(DataHandler):

@@ -6,16 +6,16 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-import structlog
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, url
 
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.arguments import LONGEST_PAGE, event_filter, flag, operation_filter, whole
 from orchestrator.dashboard.handlers.base import DataHandler
 from orchestrator.queries.observer import Observer
 from orchestrator.views.times import iso
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The greatest depth of nested stacks whose resources are listed.
 _DEEPEST: Final = 100

@@ -13,10 +13,10 @@ from http import HTTPStatus
 from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any, ClassVar, Final
 
-import structlog
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, url
 
+from orchestrator.config.logger import get_logger
 from orchestrator.dashboard.handlers.base import DataHandler, http_error
 from orchestrator.dashboard.hub import BATCH, Hub, Missed, TooManyStreams
 from orchestrator.dashboard.plain_errors import plain_sentence
@@ -26,7 +26,7 @@ from orchestrator.engine.project_limits import limits_of
 from orchestrator.errors import Conflict, IsothermError, Unavailable
 from orchestrator.store.store import Store
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The silence after which a ping is sent.
 PING_SECONDS: Final = 15.0

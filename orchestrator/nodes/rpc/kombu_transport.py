@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Final
 
-import structlog
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from cache.node_state.errors import NodeTimeout, NodeUnreachable
 from orchestrator.config.broker_urls import BROKER_REMEDY
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.keys.envelope import KEY, Refused
@@ -24,7 +24,7 @@ from orchestrator.queue.celery_app import make_app
 from orchestrator.queue.installation import InstallationApp
 from orchestrator.queue.refusals import refusals
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: How long the first read of a process waits until its mailbox receives.
 LISTEN_SECONDS: Final = 10.0

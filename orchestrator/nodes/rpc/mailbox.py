@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-import structlog
 from celery import Celery
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
@@ -21,11 +20,12 @@ from kombu.message import Message
 from kombu.messaging import Consumer
 
 from orchestrator.config.broker_urls import BROKER_REMEDY
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Unavailable
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.queue.serializers import SEALED
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The exchange of all mailboxes.
 EXCHANGE: Final = "node.mailboxes"

@@ -7,16 +7,15 @@ from contextvars import copy_context
 from importlib.metadata import version
 from typing import Any, Final
 
-import structlog
-
 from cache.node_state.requests import SCHEMA_VERSION, MachineStateRequest
+from orchestrator.config.logger import get_logger
 from orchestrator.nodes.rpc.errors import NotSupported
 from orchestrator.nodes.rpc.registry import FAST, URGENT, Effect, node_rpc
 from workers.agent.agent import Agent
 from workers.agent.answering import Afterwards
 from workers.agent.fence import Fenced, check_fence
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The delay of the reboot: the reply is sent, and its record written, before the machine goes down.
 _POWERCYCLE_DELAY_SECONDS: Final = 5.0

@@ -19,11 +19,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Conflict
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The longest time for a killed process to be gone: one that waits for a device takes long.
 _KILLED_SECONDS: Final = 30.0

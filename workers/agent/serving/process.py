@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-import structlog
 from celery import Celery
 from celery.signals import worker_shutting_down
 from celery.worker import state as celery_state
@@ -12,6 +11,7 @@ from celery.worker import state as celery_state
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseLost, NodeUnreachable
 from cache.node_state.requests import MachineState, MachineStateRequest
+from orchestrator.config.logger import get_logger
 from orchestrator.config.settings import Settings
 from orchestrator.config.state_directory import prepare_state_directory
 from orchestrator.errors import InvalidInput, Problem
@@ -35,7 +35,7 @@ from workers.agent.serving.presence import Presence
 from workers.agent.serving.reads import Reads
 from workers.agent.serving.tenancy import Tenancy
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The exit code of an agent that has lost its lease.
 LOST: Final = 1

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
-import structlog
 from celery import Celery
 
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Unavailable
 from orchestrator.keys.envelope import Refused
 from orchestrator.nodes.rpc.calls import OPERATION_RPC
@@ -19,7 +19,7 @@ from orchestrator.nodes.rpc.messages import Fault, Reply, Request
 from orchestrator.nodes.rpc.sealing import Seal
 from orchestrator.queue.refusals import refusals
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The limits of concurrent reads, and of calls that wait for the end of an operation: neither holds up
 #: the other.

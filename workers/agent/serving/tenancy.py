@@ -10,11 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from cache.node_state.cache import NodeStateCache
 from cache.node_state.errors import LeaseHeld, LeaseLost, StateStoreFailed
 from cache.node_state.lease import Lease
+from orchestrator.config.logger import get_logger
 from orchestrator.config.periodic import Periodic
 from orchestrator.errors import Conflict, Unavailable
 from workers.agent.fence import Fence, Fenced
@@ -23,7 +22,7 @@ from workers.agent.patience import Patience, Unanswered
 from workers.agent.records import read_record, write_record
 from workers.agent.serving.presence import Presence
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The lock of the one process that serves a directory.
 _LOCK: Final = "agent process"

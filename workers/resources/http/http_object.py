@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.plugins.groups import AT_MOST_ONE
 from orchestrator.plugins.properties import Attribute, Property, PropertyType
 from orchestrator.plugins.steps import (
@@ -24,7 +23,7 @@ from workers.resources.http.requests import HttpRequest
 from workers.resources.http.schema import PROPERTIES, refuse_misfits
 from workers.resources.schemas import live
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: Set where the API refused to create the object: an object of its name is foreign.
 _REFUSED: Final = "refused"
