@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-import structlog
-
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Unavailable
 from orchestrator.store.alchemy import sa
 from orchestrator.store.pooling import is_pooler_refusal, remedy_for
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     import tenacity
 
-log = structlog.get_logger()
+log = get_logger()
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
-import structlog
 
 from hooks.values.dataclass import dataclass
+from orchestrator.config.logger import get_logger
 from orchestrator.errors import Unavailable
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
@@ -29,7 +29,7 @@ from orchestrator.store.stack_events import resource_event
 from orchestrator.store.traversals.ledger import LOST_AT, Ledger
 from orchestrator.views.facts import LOST
 
-log = structlog.get_logger()
+log = get_logger()
 
 #: The most nodes that one sweep takes, so that its transaction stays short.
 BATCH = 500
