@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from orchestrator.model.codec import Place
     from orchestrator.store.tables.installation import (
         audit_record,
         cache_counter,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         node,
         operation,
         operation_call,
-        place_of_node_data,
         project_turn,
         step_log,
         taken_job,
@@ -110,6 +110,11 @@ __all__ = [
 
 #: Those that most commands use come first.
 _MODULES: Final = ("stacks", "outputs", "traversals", "installation", "observations")
+
+
+def place_of_node_data(no: int, traversal_id: str) -> "Place":
+    """Return the place of a node's data; parts of them, in messages, are packed for the same."""
+    return "node", "node_data", no, traversal_id
 
 
 def __getattr__(name: str) -> Any:

@@ -1,15 +1,11 @@
 """Traversals: their nodes, events and jobs, and the calls of lifecycle plugins."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from orchestrator.config.caller import caller
 from orchestrator.store.tables.schema import PartialIndex, Sentence, Words, metadata, user_column
-
-if TYPE_CHECKING:
-    from orchestrator.model.codec import Place
 
 traversal = sa.Table(
     "traversal",
@@ -95,11 +91,6 @@ node = sa.Table(
     # Few nodes ever stand at a hook.
     PartialIndex("ix_node_hook", "traversal_id", where="hook IS NOT NULL"),
 )
-
-
-def place_of_node_data(no: int, traversal_id: str) -> "Place":
-    """Return the place of a node's data; parts of them, in messages, are packed for the same."""
-    return "node", "node_data", no, traversal_id
 
 
 def in_traversal(traversal_id: str | sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
