@@ -285,7 +285,7 @@ class Database:
 
     @contextmanager
     def _translated(self, connection: sa.Connection) -> Iterator[None]:
-        """Raise the driver's errors as SQLAlchemy's; a broken connection is discarded.
+        """Raise the driver's errors, those of textual statements, as SQLAlchemy's; a broken connection is discarded.
 
         Raises:
             DBAPIError: SQLAlchemy's, of the same kind as the driver's own error.
@@ -296,6 +296,8 @@ class Database:
             broken = connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
             if broken:
                 connection.invalidate(error)
+            if self._file is not None:
+                self._file.name_in(error)
             raise translated(error, connection.engine, broken=broken) from error
 
     # -- transactions of SQLAlchemy ----------------------------------------------------------------------------
@@ -304,10 +306,10 @@ class Database:
     def write(self) -> Iterator[sa.Connection]:
         """Begin a transaction that will write; commit at the end, roll back on an exception."""
         if self.postgres:
-            with self._transactions.begin() as connection:
+            with self._transactions.begin() as connection, self._translated(connection):
                 yield connection
             return
-        with self._writing, self.engine.begin() as connection:
+        with self._writing, self.engine.begin() as connection, self._translated(connection):
             yield connection
 
     @contextmanager
@@ -319,21 +321,22 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Open a connection for reading statements, each of which sees the database as it is then."""
-        with self._reading.connect() as connection:
+        with self._reading.connect() as connection, self._translated(connection):
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
         """Open a connection for reading statements that all see the database as it is at one moment."""
         if self._file is None:
-            with self._of_one_moment.begin() as connection:
+            with self._of_one_moment.begin() as connection, self._translated(connection):
                 yield connection
             return
         # As of :meth:`moment`.
         with self._writing if self._file.in_memory else nullcontext(), self._reading.connect() as connection:
             connection.exec_driver_sql("BEGIN")
             try:
-                yield connection
+                with self._translated(connection):
+                    yield connection
             finally:
                 connection.exec_driver_sql("COMMIT")
 
@@ -430,11 +433,15 @@ class Database:
             self._file.close()
 
     def in_list(self, name: str) -> str:
-        """Return the SQL for ``column IN <the list of integers bound as name>``; bind with :meth:`integers`."""
+        """Return the SQL for ``column IN <the list bound as name>``; bind with :meth:`integers` or :meth:`texts`."""
         return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
 
     def integers(self, values: Sequence[int]) -> list[int] | str:
         """Return a list of integers as the value to bind for :meth:`in_list`."""
+        return list(values) if self.postgres else json.dumps(list(values))
+
+    def texts(self, values: Sequence[str]) -> list[str] | str:
+        """Return a list of texts as the value to bind for :meth:`in_list`."""
         return list(values) if self.postgres else json.dumps(list(values))
 
     # -- engines -----------------------------------------------------------------------------------------------

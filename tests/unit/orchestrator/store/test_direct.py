@@ -8,10 +8,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 
 from orchestrator.store.database import Database
-from orchestrator.store.direct import CURSORS, lent_by
+from orchestrator.store.direct import CURSORS, Direct, lent_by
 from orchestrator.store.retrying import is_transient
 from tests.services.process import HOST, free_port
 from tests.services.servers import PostgresServer
+from tests.unit.orchestrator.store.conftest import Bench
 
 
 def select(database: Database, text: str) -> object:
@@ -82,6 +83,14 @@ def test_a_value_that_the_database_refuses_is_no_outage(postgres_url: str) -> No
         select(database, "no \0 in PostgreSQL")
     assert not is_transient(caught.value)
     database.dispose()
+
+
+@pytest.mark.parametrize("kind", ["write", "read", "snapshot"])
+def test_a_textual_statement_in_a_transaction_of_sqlalchemy_fails_as_sqlalchemys_do(
+    kind: str, bench: Bench
+) -> None:
+    with pytest.raises(DBAPIError, match="nowhere"), getattr(bench.store.database, kind)() as connection:
+        Direct.of(connection).rows("SELECT * FROM nowhere", {})
 
 
 def test_the_pages_that_direct_transactions_have_read_stay_read(tmp_path: Path) -> None:
