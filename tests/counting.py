@@ -28,8 +28,11 @@ def calls(act: Callable[[], object]) -> int:
     return counted
 
 
-def count_statements(note: Callable[[], object]) -> None:
-    """Call ``note`` for what this thread passes to a database's driver from here on: by SQLAlchemy, or directly."""
+def count_statements(note: Callable[[], object]) -> Callable[[], None]:
+    """Call ``note`` for what this thread passes to a database's driver from here on: by SQLAlchemy, or directly.
+
+    Returns what ends it.
+    """
     thread = threading.get_ident()
 
     def noted(*_: object) -> None:
@@ -45,4 +48,11 @@ def count_statements(note: Callable[[], object]) -> None:
 
     sa.event.listen(sa.Engine, "before_cursor_execute", noted)
     direct: Any = Direct
-    direct._execute = counted(Direct._execute)
+    before = Direct._execute
+    direct._execute = counted(before)
+
+    def end() -> None:
+        sa.event.remove(sa.Engine, "before_cursor_execute", noted)
+        direct._execute = before
+
+    return end
