@@ -56,7 +56,7 @@ def _numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
 #: to convert its values; a new one would find that out anew, which is a third of what the driver does.
 CURSORS: Final = "isotherm_cursors"
 #: How many a connection keeps: more than there are statements, but for simulations, which have the time in each.
-_MOST_CURSORS: Final = 32
+_MOST_CURSORS: Final = 64
 
 
 class Direct:
