@@ -42,6 +42,11 @@ def like_pattern(pattern: str) -> str:
     return literal.replace("*", "%").replace("?", "_")
 
 
+def glob_pattern(pattern: str) -> str:
+    """Return a pattern with ``*`` and ``?`` as one of GLOB, which knows sets in brackets as well."""
+    return pattern.replace("[", "[[]")
+
+
 def matches(column: sa.ColumnElement[str], pattern: str, *, postgres: bool) -> sa.ColumnElement[bool]:
     """Return the condition that a text matches a pattern with ``*`` and ``?``, case-sensitively.
 
@@ -51,5 +56,5 @@ def matches(column: sa.ColumnElement[str], pattern: str, *, postgres: bool) -> s
         return column == pattern
     if postgres:
         return column.like(like_pattern(pattern), escape="\\")
-    matching: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(pattern.replace("[", "[[]"))
+    matching: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(glob_pattern(pattern))
     return matching

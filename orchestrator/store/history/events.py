@@ -1,17 +1,22 @@
 """Events of one stack: append-only, read in the order of their ids."""
 
-from collections.abc import Iterator
-from typing import Any
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
-from orchestrator.store.database import Database
-from orchestrator.store.horizon import Horizon
-from orchestrator.store.rows import Query, matches
+from orchestrator.store.rows import glob_pattern, like_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orchestrator.store.alchemy import sa
+    from orchestrator.store.database import Database
+    from orchestrator.store.horizon import Horizon
+    from orchestrator.store.rows import AnyRow
 
 #: How long a read waits for open transactions that may still write an event with a lower id.
 _PATIENCE_SECONDS = 0.5
@@ -46,6 +51,12 @@ def event_columns() -> Iterator[sa.ColumnElement[Any]]:
         yield event.c.user_name.label("user") if name == "user" else event.c[name]
 
 
+#: The same, for textual statements.
+_COLUMNS: Final = ", ".join(
+    'user_name AS "user"' if name == "user" else name for name in EventRow.__dataclass_fields__
+)
+
+
 class Events:
     """The event table's operations."""
 
@@ -68,16 +79,21 @@ class Events:
         Ids are assigned before transactions commit. An event that an open transaction might still precede is held back,
         so that a client that reads again after its last id misses nothing.
         """
-        event = tables.event
-        sql = self._rows().where(event.c.stack_id == stack_id, event.c.id > after, *self._fits(wanted))
+        values: dict[str, object] = {"stack_id": stack_id, "after": after, "limit": limit}
+        conditions = ["stack_id = :stack_id", "id > :after"]
         if before is not None:
-            sql = sql.where(event.c.id < before)
+            conditions.append("id < :before")
+            values["before"] = before
         if self._db.postgres:
-            sql = sql.where(self._settled())
-        order = event.c.id.desc() if newest_first else event.c.id
-        rows = self._db.rows(sql.order_by(order).limit(limit))
-        names = tuple(EventRow.__dataclass_fields__)
-        return [EventRow(**dict(zip(names, row, strict=True))) for row in rows]
+            # No event can appear before these any more.
+            conditions.append("id <= :settled")
+            values["settled"] = self._horizon.reach(_PATIENCE_SECONDS)
+        for condition, name, value in self._fits(wanted):
+            conditions.append(condition)
+            values[name] = value
+        order = "id DESC" if newest_first else "id"
+        sql = f"SELECT {_COLUMNS} FROM event WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT :limit"
+        return [self._row(row) for row in self._db.rows(sql, values)]
 
     def find(self, stack_id: str, event_id: int) -> EventRow:
         """Return one event.
@@ -85,34 +101,31 @@ class Events:
         Raises:
             NotFound: the stack has none with this id.
         """
-        event = tables.event
-        sql = self._rows().where(event.c.id == event_id, event.c.stack_id == stack_id)
-        row = self._db.first(sql)
+        sql = f"SELECT {_COLUMNS} FROM event WHERE id = :id AND stack_id = :stack_id"
+        row = self._db.first(sql, {"id": event_id, "stack_id": stack_id})
         if row is None:
             raise NotFound(f"the stack has no event {event_id}; events are trimmed, oldest first")
-        return EventRow(**row._mapping)
+        return self._row(row)
 
-    @staticmethod
-    def _rows() -> Query:
-        return sa.select(*event_columns())
+    def _row(self, row: AnyRow) -> EventRow:
+        return EventRow(**{**row._asdict(), "reason": self._db.seal.opened(row.reason)})
 
-    def _fits(self, wanted: EventFilter) -> Iterator[sa.ColumnElement[bool]]:
-        event = tables.event
-        if wanted.resources:
-            yield sa.or_(
-                *(matches(event.c.resource, each, postgres=self._db.postgres) for each in wanted.resources)
-            )
-        if wanted.types:
-            yield sa.or_(*(matches(event.c.type, each, postgres=self._db.postgres) for each in wanted.types))
-        if wanted.actions:
-            yield event.c.action.in_(wanted.actions)
-        if wanted.statuses:
-            yield event.c.status.in_(wanted.statuses)
+    def _fits(self, wanted: EventFilter) -> Iterator[tuple[str, str, object]]:
+        """Yield the conditions of a filter, each with the name and the value of its parameter."""
+        for column, patterns in (("resource", wanted.resources), ("type", wanted.types)):
+            if patterns:
+                yield self._matches(column, patterns)
+        for column, names in (("action", wanted.actions), ("status", wanted.statuses)):
+            if names:
+                yield f"{column} {self._db.in_list(column)}", column, self._db.texts(names)
         if wanted.since is not None:
-            yield event.c.at >= wanted.since
+            yield "at >= :since", "since", wanted.since
         if wanted.traversal_id is not None:
-            yield event.c.traversal_id == wanted.traversal_id
+            yield "traversal_id = :traversal_id", "traversal_id", wanted.traversal_id
 
-    def _settled(self) -> sa.ColumnElement[bool]:
-        """Return the condition that no event can appear before an event any more."""
-        return tables.event.c.id <= self._horizon.reach(_PATIENCE_SECONDS)
+    def _matches(self, column: str, patterns: tuple[str, ...]) -> tuple[str, str, object]:
+        """Return the condition that a text matches one of some patterns, case-sensitively: SQLite's LIKE is not."""
+        if self._db.postgres:
+            return f"{column} LIKE ANY(:{column})", column, self._db.texts([*map(like_pattern, patterns)])
+        some = f"SELECT 1 FROM json_each(:{column}) AS pattern WHERE event.{column} GLOB pattern.value"
+        return f"EXISTS ({some})", column, self._db.texts([*map(glob_pattern, patterns)])
