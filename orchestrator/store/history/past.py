@@ -1,19 +1,24 @@
 """Finished operations of a stack (newest first), and deleted stacks."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import NotFound
 from orchestrator.model.operation_filter import ALL_OPERATIONS, OperationFilter
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database
-from orchestrator.store.rows import AnyRow, Query
-from orchestrator.store.stacks.stacks import StackRow, Stacks
+from orchestrator.store.alchemy import sa
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from orchestrator.store.database import Database
+    from orchestrator.store.rows import AnyRow, Query
+    from orchestrator.store.stacks.stacks import StackRow, Stacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
