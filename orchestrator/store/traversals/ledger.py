@@ -4,17 +4,15 @@ One process at a time holds an operation, under a lease that each entry extends.
 its attempt, which fences writes under an older one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from __future__ import annotations
 
-import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import Values
 from orchestrator.store.traversals.operation_rows import (
     AGREED,
     ASKING,
@@ -29,12 +27,19 @@ from orchestrator.store.traversals.operation_rows import (
     TakenOver,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from orchestrator.store.rows import Values
+
 #: The most lost operations that one sweep returns.
 BATCH: Final = 20
 #: What counts the calls that were lost while a call was in this state.
 _LOST: Final = {ASKING: "asked_lost", TELLING: "told_lost"}
 #: When an operation is lost, as SQL.
 LOST_AT: Final = f"CASE state WHEN '{ENTERING}' THEN leased_until + :job_seconds ELSE leased_until END"
+_OWNERS: Final = "SELECT DISTINCT owner FROM operation WHERE leased_until IS NOT NULL"
+_EXPIRE: Final = "UPDATE operation SET leased_until = 0 WHERE leased_until IS NOT NULL AND owner {some}"
 
 
 class Ledger(Repository):
@@ -83,7 +88,7 @@ class Ledger(Repository):
                 try:
                     with connection.begin_nested():
                         connection.execute(operation.insert().values(values))
-                except IntegrityError:
+                except sa.exc.IntegrityError:
                     return None
                 return self._read(connection, new.id)
             held = found.leased_until is not None and found.leased_until > now
@@ -260,14 +265,13 @@ class Ledger(Repository):
     @retrying
     def take_over(self, is_dead: Callable[[str], bool]) -> None:
         """Expire the leases of processes that are known to be dead; for embedded mode, whose jobs died with them."""
-        operation = tables.operation
-        with self._db.write() as connection:
-            held = operation.c.leased_until.is_not(None)
-            owners = connection.execute(sa.select(operation.c.owner).where(held).distinct()).scalars().all()
-            dead = [owner for owner in owners if is_dead(owner)]
-            if dead:
-                lost = operation.update().where(held, operation.c.owner.in_(dead))
-                connection.execute(lost.values(leased_until=0.0))
+        # A dead process takes no lease between the two statements, and most often there is nothing to expire.
+        with self._db.reading() as direct:
+            owners = [row.owner for row in direct.rows(_OWNERS, {})]
+        dead = [owner for owner in owners if is_dead(owner)]
+        if dead:
+            with self._db.transaction() as direct:
+                direct.count(_EXPIRE.format(some=self._db.in_list("dead")), {"dead": self._db.texts(dead)})
 
     @retrying
     def calls(self, operation_id: str) -> tuple[CallRow, ...]:

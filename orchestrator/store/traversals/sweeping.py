@@ -4,30 +4,38 @@ Nodes that are due are made ready or published again. Any number of sweepers may
 that no other has locked.
 """
 
+from __future__ import annotations
+
 import functools
 import operator
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.values.dataclass import dataclass
 from orchestrator.config.logger import get_logger
 from orchestrator.errors import Unavailable
-from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CHECKED_PHASES, END, CheckOrder
 from orchestrator.store import tables
-from orchestrator.store.database import Database, bulk_insert, database_time
+from orchestrator.store.alchemy import sa
+from orchestrator.store.database import bulk_insert, database_time
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.failing import fail_traversal
-from orchestrator.store.nodes.nodes import Nodes
-from orchestrator.store.repository import Repository, Timings
+from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import is_transient, retrying
-from orchestrator.store.rows import AnyRow, Values, chunked
+from orchestrator.store.rows import chunked
 from orchestrator.store.stack_events import resource_event
-from orchestrator.store.traversals.ledger import LOST_AT, Ledger
+from orchestrator.store.traversals.ledger import LOST_AT
 from orchestrator.views.facts import LOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orchestrator.model.codec import Codec
+    from orchestrator.store.database import Database
+    from orchestrator.store.nodes.nodes import Nodes
+    from orchestrator.store.repository import Timings
+    from orchestrator.store.rows import AnyRow, Values
+    from orchestrator.store.traversals.ledger import Ledger
 
 log = get_logger()
 
@@ -76,13 +84,20 @@ def _is_past(time: float | None, now: float) -> bool:
 
 
 @functools.lru_cache(maxsize=2)
-def _looking(now: str) -> sa.TextClause:
-    return sa.text(
+def _looking(now: str) -> str:
+    return (
         f"SELECT {now} AS now, "
         "(SELECT min(due_at) FROM node WHERE due_at IS NOT NULL) AS node, "
         "(SELECT min(deadline) FROM traversal WHERE status = 'IN_PROGRESS') AS deadline, "
         f"(SELECT min({LOST_AT}) FROM operation WHERE leased_until IS NOT NULL) AS lost"
     )
+
+
+#: The workers that hold nodes, and whether nodes wait for one.
+_HELD: Final = (
+    "SELECT DISTINCT state, CASE state WHEN 'running' THEN worker END AS worker FROM node "
+    "WHERE due_at IS NOT NULL AND state IN ('running', 'ready')"
+)
 
 
 class Sweeper(Repository):
@@ -177,10 +192,10 @@ class Sweeper(Repository):
         times = [time for time in (look.node, look.deadline, look.lost) if time is not None]
         return max(0.0, min(times) - look.now) if times else None
 
-    def _look(self) -> "_Look":
+    def _look(self) -> _Look:
         """Return what is due next, by one statement: most sweeps find that nothing is."""
-        with self._db.read() as connection:
-            row = connection.execute(_looking(self._db.now), {"job_seconds": self._timings.job_seconds}).one()
+        with self._db.reading() as direct:
+            row = direct.one(_looking(self._db.now), {"job_seconds": self._timings.job_seconds})
         return _Look(now=row.now, node=row.node, deadline=row.deadline, lost=row.lost)
 
     @retrying
@@ -190,17 +205,18 @@ class Sweeper(Repository):
         The operations of the dead processes are lost at once too. For embedded mode, whose queue dies with its process.
         An order that turns out to be done already is refused by its claim.
         """
-        node = tables.node
         self._ledger.take_over(is_dead)
-        with self._db.timed_write() as (connection, now):
-            running = sa.select(node.c.worker).where(node.c.due_at.is_not(None), node.c.state == "running")
-            dead = [
-                name for name in connection.execute(running.distinct()).scalars() if name and is_dead(name)
-            ]
-            lost = (node.c.state == "running") & node.c.worker.in_(dead)
-            undelivered = node.c.state == "ready"
-            connection.execute(
-                node.update().where(node.c.due_at.is_not(None), lost | undelivered).values(due_at=now)
+        # A dead process claims nothing between the two statements, and most often there is nothing to be taken over.
+        with self._db.reading() as direct:
+            held = direct.rows(_HELD, {})
+        dead = [row.worker for row in held if row.worker and is_dead(row.worker)]
+        if not dead and all(row.state == "running" for row in held):
+            return
+        with self._db.timed_transaction() as (direct, now):
+            direct.count(
+                "UPDATE node SET due_at = :now WHERE due_at IS NOT NULL AND "
+                f"(state = 'ready' OR state = 'running' AND worker {self._db.in_list('dead')})",
+                {"now": now, "dead": self._db.texts(dead)},
             )
 
     def _due(self) -> sa.TextClause:
