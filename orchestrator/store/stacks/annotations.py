@@ -1,13 +1,14 @@
 """Annotations: the last remarks of lifecycle plugins on stacks and their resources, written as an operation begins."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-
-import sqlalchemy as sa
 
 from hooks.values.frozen import frozen
 from hooks.values.lazy import LazyMapping
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.rows import chunked
 
@@ -17,22 +18,18 @@ STACK: Final = ""
 #: The annotations of one stack or resource, by the plugin's name.
 PluginAnnotations = Mapping[str, Mapping[str, Any]]
 
+_OF: Final = """
+    SELECT plugin, value FROM annotation
+    WHERE stack_id = :stack_id AND resource = :resource ORDER BY plugin"""
+
 
 class Annotations(Repository):
     """Reads of the annotation table."""
 
     def of(self, stack_id: str, resource: str = STACK) -> PluginAnnotations:
         """Return the annotations of a stack's resource, or of the stack itself: frozen, sorted by plugin."""
-        annotation = tables.annotation
-        sql = (
-            sa.select(annotation.c.plugin, annotation.c.value)
-            .where(annotation.c.stack_id == stack_id, annotation.c.resource == resource)
-            .order_by(annotation.c.plugin)
-        )
-        return {
-            row.plugin: self._unpacked(row.value, stack_id, row.plugin, resource)
-            for row in self._db.rows(sql)
-        }
+        rows = self._db.rows(_OF, {"stack_id": stack_id, "resource": resource})
+        return {row.plugin: self._unpacked(row.value, stack_id, row.plugin, resource) for row in rows}
 
     def when_looked_at(self, stack_id: str, resource: str) -> PluginAnnotations:
         """Return a mapping with the result of :meth:`of`, which is read at its first use."""

@@ -1,28 +1,44 @@
 """Readers: the resources that read outputs of other stacks, on record from before the first read on."""
 
-import functools
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from orchestrator.errors import Conflict
 from orchestrator.model.record import Record
 from orchestrator.store import tables
-from orchestrator.store.database import Database
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import AnyRow, Query, chunked
-from orchestrator.store.stacks.stacks import StackRow
+from orchestrator.store.rows import chunked
 
 if TYPE_CHECKING:
     from orchestrator.model.nested_stack import Fence
+    from orchestrator.store.database import Database
+    from orchestrator.store.rows import AnyRow, Query
+    from orchestrator.store.stacks.stacks import StackRow
 
 #: The key of the lock that lets one transaction at a time add an arrow between stacks: no two close a circle together.
 _LOCK: Final = 0x151
 #: How many readers a refusal names.
 _NAMED: Final = 5
+#: The condition that the resource of a reader is not gone.
+_ALIVE: Final = "NOT (resource.action = 'DELETE' AND resource.status = 'COMPLETE')"
+_OF_SOURCE: Final = f"""
+    SELECT reader.resource_id, reader.stack_id, reader.root_id, reader.source_id, reader.output, reader.stale,
+        root.name AS root, root.project, resource.name AS resource,
+        source.name AS source, source.project AS source_project
+    FROM output_reader reader
+        JOIN resource ON resource.id = reader.resource_id
+        JOIN stack root ON root.id = reader.root_id
+        JOIN stack source ON source.id = reader.source_id
+    WHERE reader.source_id = :source_id AND {_ALIVE}
+    ORDER BY root.project, root.name, resource.name, reader.resource_id"""  # constants, as in the next
+_STALE_ROOTS: Final = f"""
+    SELECT DISTINCT reader.root_id FROM output_reader reader JOIN resource ON resource.id = reader.resource_id
+    WHERE reader.root_id {{in_roots}} AND reader.stale AND {_ALIVE}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +75,7 @@ class OutputReaders(Repository):
     @retrying
     def record(
         self,
-        held: "Fence",
+        held: Fence,
         stack_id: str,
         project: str,
         source: StackRow,
@@ -115,7 +131,7 @@ class OutputReaders(Repository):
             raise SourceMoved
 
     @staticmethod
-    def _hold_reader(connection: sa.Connection, held: "Fence", stack_id: str) -> AnyRow:
+    def _hold_reader(connection: sa.Connection, held: Fence, stack_id: str) -> AnyRow:
         """Lock a claimed resource; return the id and name of its outermost stack."""
         stack, root, resource = tables.stack, tables.stack.alias("root"), tables.resource
         ours = sa.select(resource.c.id).where(
@@ -131,8 +147,8 @@ class OutputReaders(Repository):
 
     def of_source(self, source_id: str) -> list[OutputReader]:
         """Return the readers of a stack, by project, stack, resource and output."""
-        # Asked at the end of every operation.
-        return [OutputReader.of(row) for row in self._db.rows(_of_source(), {"of_source": source_id})]
+        rows = self._db.rows(_OF_SOURCE, {"source_id": source_id})
+        return [OutputReader.of(row, stale=bool(row.stale)) for row in rows]
 
     def of_root(self, root_id: str) -> list[OutputReader]:
         """Return the readers in a stack and in those nested in it, in the order of :meth:`of_source`."""
@@ -149,12 +165,9 @@ class OutputReaders(Repository):
 
     def stale_roots(self, root_ids: Sequence[str]) -> frozenset[str]:
         """Return which of some outermost stacks have a stale value."""
-        reader = tables.output_reader
-        found = [
-            self._db.column(_alive(sa.select(reader.c.root_id).distinct()).where(some, reader.c.stale))
-            for some in (reader.c.root_id.in_(ids) for ids in chunked(root_ids))
-        ]
-        return frozenset(each for some in found for each in some)
+        sql = _STALE_ROOTS.format(in_roots=self._db.in_list("roots"))
+        found = [self._db.rows(sql, {"roots": self._db.texts(some)}) for some in chunked(root_ids)]
+        return frozenset(row.root_id for some in found for row in some)
 
     @retrying
     def arrows_from(self, source_id: str) -> list[OutputReader]:
@@ -282,11 +295,6 @@ def _gone_in(stack_id: str) -> sa.Delete:
     reader, resource = tables.output_reader, tables.resource
     present = sa.select(resource.c.id).where(resource.c.id == reader.c.resource_id, ~tables.is_gone())
     return reader.delete().where(reader.c.stack_id == stack_id, ~present.exists())
-
-
-@functools.cache
-def _of_source() -> Query:
-    return _readers().where(tables.output_reader.c.source_id == sa.bindparam("of_source"))
 
 
 def _readers() -> Query:

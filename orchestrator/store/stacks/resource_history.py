@@ -4,18 +4,21 @@ Each resource's row points at the two nodes with these definitions, so reading c
 was updated.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
-from orchestrator.store.rows import Query
-from orchestrator.store.stacks.stacks import ResourceRow
+
+if TYPE_CHECKING:
+    from orchestrator.store.rows import Query
+    from orchestrator.store.stacks.stacks import ResourceRow
 
 Fragment = Mapping[str, Any]
 
