@@ -1,8 +1,9 @@
 """Breakpoints: the nodes that stand at a hook, and how a hook is cleared."""
 
-import json
+from __future__ import annotations
 
-import sqlalchemy as sa
+import json
+from typing import Final
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.breakpoints import HOOK
@@ -10,6 +11,7 @@ from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.record import Record
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.failing import held_status
@@ -37,17 +39,18 @@ class StandingNode(Record):
     hooks: frozenset[str]
 
 
-def _tree(stack_id: str) -> sa.CTE:
-    """Return a stack and those nested in it, each with its traversal in force and the path of its resource."""
-    stack, resource = tables.stack, tables.resource
-    outermost = sa.select(stack.c.id, stack.c.traversal_id, sa.cast("", sa.Text).label("within"))
-    tree = outermost.where(stack.c.id == stack_id).cte("tree", recursive=True)
-    inside = (
-        sa.select(stack.c.id, stack.c.traversal_id, tree.c.within + resource.c.name + "/")
-        .join(tree, stack.c.parent_id == tree.c.id)
-        .join(resource, resource.c.id == stack.c.parent_resource)
+#: The tree has a stack and those nested in it, each with its traversal in force and the path of its resource.
+_STANDING: Final = """
+    WITH RECURSIVE tree(id, traversal_id, within) AS (
+        SELECT id, traversal_id, CAST('' AS text) FROM stack WHERE id = :stack_id
+        UNION ALL
+        SELECT s.id, s.traversal_id, tree.within || r.name || '/'
+        FROM stack s JOIN tree ON s.parent_id = tree.id JOIN resource r ON r.id = s.parent_resource
     )
-    return tree.union_all(inside)
+    SELECT n.traversal_id, n.no, n.resource_id, n.key, n.hook, n.hook_at, n.hooks, tree.within
+    FROM tree JOIN traversal t ON t.id = tree.traversal_id JOIN node n ON n.traversal_id = t.id
+    WHERE t.status = 'IN_PROGRESS' AND n.hook IS NOT NULL
+    ORDER BY n.hook_at, tree.within, n.no"""
 
 
 class Breakpoints(Repository):
@@ -62,16 +65,7 @@ class Breakpoints(Repository):
 
         In a traversal that is over, no node stands.
         """
-        node, traversal, tree = tables.node, tables.traversal, _tree(stack_id)
-        sql = (
-            sa.select(node, tree.c.within)
-            .select_from(tree)
-            .join(traversal, traversal.c.id == tree.c.traversal_id)
-            .join(node, node.c.traversal_id == traversal.c.id)
-            .where(traversal.c.status == "IN_PROGRESS", node.c.hook.is_not(None))
-            .order_by(node.c.hook_at, tree.c.within, node.c.no)
-        )
-        rows = self._db.rows(sql)
+        rows = self._db.rows(_STANDING, {"stack_id": stack_id})
         return [
             StandingNode.of(
                 row,

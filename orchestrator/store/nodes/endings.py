@@ -1,16 +1,17 @@
 """Finishes of steps: the outcome is written, and the dependents are counted down if the node is done."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from typing import Any
-
-import sqlalchemy as sa
 
 from hooks.values.texts import storable
 from orchestrator.model.actions import CHECK
 from orchestrator.model.codec import Codec
 from orchestrator.model.messages import CLEANUP, CONVERGE, JOIN, OPERATE, CheckOrder
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database, database_time, text_of
 from orchestrator.store.direct import Direct
 from orchestrator.store.node_locks import hold_nodes

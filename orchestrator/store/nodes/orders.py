@@ -1,9 +1,9 @@
 """Orders for ready nodes, with the node data of their requirements; leases and wake-ups of nodes."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-import sqlalchemy as sa
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orchestrator.model.codec import UnreadableSecret, UnreadableValue
 from orchestrator.model.messages import CONVERGE, JOIN, CheckOrder
@@ -16,6 +16,9 @@ from orchestrator.store.nodes.parts import NodeDataParts
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Values
+
+if TYPE_CHECKING:
+    from orchestrator.store.alchemy import sa
 
 #: The most requirements whose node data travel with a message; the check reads those of more from the store.
 MESSAGE_REQUIREMENTS = 64

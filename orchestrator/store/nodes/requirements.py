@@ -4,14 +4,15 @@ An update under way may use its new requirements already, or still the old ones.
 both, so that neither is deleted before the row.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 
 
 def widen_requirements(connection: sa.Connection, traversal_id: str) -> None:

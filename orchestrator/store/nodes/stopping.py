@@ -1,9 +1,10 @@
 """Stops at breakpoints: before a node's action, or after it and before its dependents are counted down."""
 
-import sqlalchemy as sa
+from __future__ import annotations
 
 from orchestrator.model.breakpoints import HOOK, paused_until
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 from orchestrator.store.nodes import statements
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
