@@ -8,7 +8,6 @@ machine. Statements of checks and of short commands are textual, and run on the 
 from __future__ import annotations
 
 import functools
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.alchemy import sa
 from orchestrator.store.direct import CURSORS, Direct, lent_by, translated
+from orchestrator.store.lists import in_list, listed
 from orchestrator.store.pooling import connecting, pooling_fault
 from orchestrator.store.retrying import POOL_TIMEOUT_SECONDS, retrying
 from orchestrator.store.sqlite_file import SqliteFile, plain_path
@@ -434,15 +434,15 @@ class Database:
 
     def in_list(self, name: str) -> str:
         """Return the SQL for ``column IN <the list bound as name>``; bind with :meth:`integers` or :meth:`texts`."""
-        return f"= ANY(:{name})" if self.postgres else f"IN (SELECT value FROM json_each(:{name}))"
+        return in_list(name, postgres=self.postgres)
 
     def integers(self, values: Sequence[int]) -> list[int] | str:
         """Return a list of integers as the value to bind for :meth:`in_list`."""
-        return list(values) if self.postgres else json.dumps(list(values))
+        return listed(values, postgres=self.postgres)
 
     def texts(self, values: Sequence[str]) -> list[str] | str:
         """Return a list of texts as the value to bind for :meth:`in_list`."""
-        return list(values) if self.postgres else json.dumps(list(values))
+        return listed(values, postgres=self.postgres)
 
     # -- engines -----------------------------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 """Nested stacks: trees of stacks as rows, their progress and resource counts."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.model.messages import CHECKED_PHASES
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
@@ -15,8 +16,23 @@ from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way
 from orchestrator.store.stacks.unclean import unclean
 
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Direct
+
 #: The most active resources that a progress names.
 ACTIVE: Final = 10
+#: The operations that nested stacks have begun since that of a stack around them, and the names of their resources.
+_BEGUN: Final = """
+    SELECT t.id, r.name
+    FROM stack s JOIN traversal t ON t.id = s.traversal_id JOIN resource r ON r.id = s.parent_resource
+    WHERE s.root_id = :root_id AND s.depth > :depth
+        AND t.created_at >= (SELECT created_at FROM traversal WHERE id = :traversal_id)"""
+#: Resources at work.
+_ACTIVE: Final = f"""
+    SELECT n.traversal_id, n.key, r.reason FROM node n LEFT JOIN resource r ON r.id = n.resource_id
+    WHERE n.traversal_id || '' {{in_traversals}} AND n.phase IN {CHECKED_PHASES}
+        AND n.state IN ('running', 'waiting') AND n.hook IS NULL
+    ORDER BY n.state, n.no LIMIT {ACTIVE}"""  # constants
 
 
 class Families(Repository):
@@ -102,19 +118,14 @@ class Families(Repository):
     @retrying
     def progress(self, stack_row: StackRow) -> NodeCounts:
         """Count the resources of a stack's operation by state, those of nested stacks included."""
-        stack, traversal, resource = tables.stack, tables.traversal, tables.resource
-        since = sa.select(traversal.c.created_at).where(traversal.c.id == stack_row.traversal_id)
-        inside = (stack.c.root_id == stack_row.root_id) & (stack.c.depth > stack_row.depth)
-        begun = (
-            sa.select(traversal.c.id, resource.c.name)
-            .select_from(stack)
-            .join(traversal, traversal.c.id == stack.c.traversal_id)
-            .join(resource, resource.c.id == stack.c.parent_resource)
-            .where(inside, traversal.c.created_at >= since.scalar_subquery())
-        )
-        with self._db.snapshot() as connection:
-            outer = {row[0]: row[1] for row in connection.execute(begun).all()}
-            parts = [self._progress(connection, part) for part in chunked([stack_row.traversal_id, *outer])]
+        own = {
+            "root_id": stack_row.root_id,
+            "depth": stack_row.depth,
+            "traversal_id": stack_row.traversal_id,
+        }
+        with self._db.moment() as direct:
+            outer = {row.id: row.name for row in direct.rows(_BEGUN, own)}
+            parts = [self._progress(direct, part) for part in chunked([stack_row.traversal_id, *outer])]
         counts: Counter[str] = Counter()
         active: dict[str, str] = {}
         for counted, found in parts:
@@ -132,26 +143,19 @@ class Families(Repository):
     @retrying
     def counts(self, traversal_id: str) -> Mapping[str, int]:
         """Count the resources of one traversal by state, as a tally does; empty if it does not exist."""
-        with self._db.snapshot() as connection:
-            counted = tallies(connection, under_way(connection, [traversal_id]))
+        with self._db.moment() as direct:
+            counted = tallies(direct, under_way(direct, [traversal_id]))
         return counted[traversal_id].counts if traversal_id in counted else {}
 
-    @staticmethod
     def _progress(
-        connection: sa.Connection, traversals: Sequence[str]
+        self, direct: Direct, traversals: Sequence[str]
     ) -> tuple[Iterable[Tally], Sequence[tuple[str, str, str]]]:
         """Return the tallies of traversals; and of active resources the traversal, the name and the reason."""
-        node, resource = tables.node, tables.resource
-        at_work = node.c.phase.in_(CHECKED_PHASES) & node.c.state.in_(("running", "waiting"))
-        active = connection.execute(
-            sa.select(node.c.traversal_id, node.c.key, resource.c.reason)
-            .select_from(node.outerjoin(resource, resource.c.id == node.c.resource_id))
-            .where(tables.in_traversals(traversals), at_work, node.c.hook.is_(None))
-            .order_by(node.c.state, node.c.no)
-            .limit(ACTIVE)
-        ).all()
-        counted = tallies(connection, under_way(connection, traversals))
-        return counted.values(), [(row[0], row[1], row[2] or "") for row in active]
+        sql = _ACTIVE.format(in_traversals=self._db.in_list("traversals"))
+        active = direct.rows(sql, {"traversals": self._db.texts(traversals)})
+        counted = tallies(direct, under_way(direct, traversals))
+        opened = self._db.seal.opened
+        return counted.values(), [(row.traversal_id, row.key, opened(row.reason or "")) for row in active]
 
     @retrying
     def troubled(self, stack_row: StackRow) -> frozenset[str]:

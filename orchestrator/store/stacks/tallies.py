@@ -3,19 +3,36 @@
 All counts of resources by state come from here, so that they agree.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Final
 
 from hooks.values.dataclass import dataclass
-from orchestrator.store import tables
-from orchestrator.store.rows import AnyRow
+from orchestrator.store.direct import Direct
+from orchestrator.store.lists import in_list, listed
 from orchestrator.views.facts import NodeFact
 from orchestrator.views.states import counted
 from orchestrator.views.vertex_states import DONE, UNCHANGED
 from orchestrator.views.wiring import is_counter
+
+if TYPE_CHECKING:
+    from orchestrator.store.alchemy import sa
+    from orchestrator.store.rows import AnyRow
+
+# The columns that decide a node's state, but for its events. A subquery, only for nodes that wait: a join would read
+# the resources of all others as well.
+_TALLIES: Final = """
+    SELECT n.traversal_id, n.phase, n.state, n.quiet, n.hook, n.resource_id IS NOT NULL AS has_resource,
+        n.attempt > 0 AS begun,
+        CASE WHEN n.state = 'waiting' AND n.retries > 0
+            THEN (SELECT r.reason FROM resource r WHERE r.id = n.resource_id) ELSE '' END AS trouble,
+        count(*) AS times, sum(n.retries) AS retried
+    FROM node n WHERE n.traversal_id || '' {in_traversals}
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"""
+_STATUSES: Final = "SELECT id, status FROM traversal WHERE id {in_traversals}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,35 +60,15 @@ def done_of(counts: Mapping[str, int]) -> int:
     return counts.get(DONE, 0) + counts.get(UNCHANGED, 0)
 
 
-def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[str, Tally]:
+def tallies(transaction: sa.Connection | Direct, operations: Mapping[str, bool]) -> dict[str, Tally]:
     """Return the tally of each operation; ``operations`` has the traversals' ids, and whether each is under way.
 
     One statement counts them all: pass no more ids than :func:`~orchestrator.store.rows.chunked`
     yields at once.
     """
-    node, resource = tables.node, tables.resource
-    waits = (node.c.state == "waiting") & (node.c.retries > 0)
-    # A subquery, only for nodes that wait: a join would read the resources of all others as well.
-    reason = sa.select(resource.c.reason).where(resource.c.id == node.c.resource_id).scalar_subquery()
-    # The columns that decide a node's state, but for its events.
-    alike = (
-        node.c.traversal_id,
-        node.c.phase,
-        node.c.state,
-        node.c.quiet,
-        node.c.hook,
-        node.c.resource_id.is_not(None).label("has_resource"),
-        (node.c.attempt > 0).label("begun"),
-        sa.case((waits, reason), else_="").label("trouble"),
-    )
-    sql = (
-        sa.select(*alike, sa.func.count().label("times"), sa.func.sum(node.c.retries).label("retried"))
-        .where(tables.in_traversals(list(operations)))
-        .group_by(*(sa.literal_column(str(place)) for place in range(1, len(alike) + 1)))
-    )
     found: dict[str, list[tuple[NodeFact, int]]] = {each: [] for each in operations}
     retries: Counter[str] = Counter()
-    for row in connection.execute(sql):
+    for row in _of_traversals(transaction, _TALLIES, list(operations)):
         fact = _alike(row)
         if not is_counter(fact):
             found[row.traversal_id].append((fact, row.times))
@@ -82,11 +79,19 @@ def tallies(connection: sa.Connection, operations: Mapping[str, bool]) -> dict[s
     }
 
 
-def under_way(connection: sa.Connection, traversal_ids: Sequence[str]) -> dict[str, bool]:
+def under_way(transaction: sa.Connection | Direct, traversal_ids: Sequence[str]) -> dict[str, bool]:
     """Return whether each of these traversals, if it exists, is under way."""
-    traversal = tables.traversal
-    sql = sa.select(traversal.c.id, traversal.c.status).where(traversal.c.id.in_(traversal_ids))
-    return {row.id: row.status == "IN_PROGRESS" for row in connection.execute(sql)}
+    return {
+        row.id: row.status == "IN_PROGRESS" for row in _of_traversals(transaction, _STATUSES, traversal_ids)
+    }
+
+
+def _of_traversals(
+    transaction: sa.Connection | Direct, sql: str, traversal_ids: Sequence[str]
+) -> Sequence[AnyRow]:
+    direct = transaction if isinstance(transaction, Direct) else Direct.of(transaction)
+    found = sql.format(in_traversals=in_list("traversals", postgres=direct.is_postgres))
+    return direct.rows(found, {"traversals": listed(traversal_ids, postgres=direct.is_postgres)})
 
 
 def _alike(row: AnyRow) -> NodeFact:
@@ -102,5 +107,6 @@ def _alike(row: AnyRow) -> NodeFact:
         due_at=None,
         worker=None,
         resource_id="" if row.has_resource else None,
+        # Sealed, perhaps: only whether there is one is looked at.
         reason=row.trouble or "",
     )
