@@ -12,7 +12,7 @@ from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
-from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_rows
+from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_row_of, stacks_text
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way
 from orchestrator.store.stacks.unclean import unclean
 
@@ -41,7 +41,7 @@ class Families(Repository):
     @retrying
     def children(self, stack_id: str) -> list[StackRow]:
         """Return the stacks nested directly in a stack that are not deleted, oldest first."""
-        return self._present(tables.stack.c.parent_id == stack_id)
+        return self._present("parent_id = :id", stack_id)
 
     def is_unclean(self, stack_id: str) -> bool:
         """Return whether a stack's last definition is in service, but removing other rows failed."""
@@ -50,13 +50,14 @@ class Families(Repository):
     @retrying
     def in_tree(self, root_id: str) -> list[StackRow]:
         """Return an outermost stack and all nested in it that are not deleted, oldest first."""
-        return self._present(tables.stack.c.root_id == root_id)
+        return self._present("root_id = :id", root_id)
 
-    def _present(self, condition: sa.ColumnElement[bool]) -> list[StackRow]:
-        stack = tables.stack
-        sql = stack_rows().where(condition, stack.c.deleted_at.is_(None))
-        rows = self._db.rows(sql.order_by(stack.c.created_at, stack.c.name))
-        return [StackRow(**row._mapping) for row in rows]
+    def _present(self, which: str, stack_id: str) -> list[StackRow]:
+        sql = (
+            f"{stacks_text()} WHERE {which} AND deleted_at IS NULL ORDER BY created_at, name"  # texts of ours
+        )
+        with self._db.reading() as direct:
+            return [stack_row_of(row, direct) for row in direct.rows(sql, {"id": stack_id})]
 
     @retrying
     def release(self, stack_id: str) -> None:
@@ -154,8 +155,9 @@ class Families(Repository):
         sql = _ACTIVE.format(in_traversals=self._db.in_list("traversals"))
         active = direct.rows(sql, {"traversals": self._db.texts(traversals)})
         counted = tallies(direct, under_way(direct, traversals))
-        opened = self._db.seal.opened
-        return counted.values(), [(row.traversal_id, row.key, opened(row.reason or "")) for row in active]
+        return counted.values(), [
+            (row.traversal_id, row.key, direct.opened(row.reason or "")) for row in active
+        ]
 
     @retrying
     def troubled(self, stack_row: StackRow) -> frozenset[str]:

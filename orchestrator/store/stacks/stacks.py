@@ -170,12 +170,12 @@ def stack_rows() -> Query:
 
 
 @functools.cache
-def _stacks() -> str:
+def stacks_text() -> str:
     """Return the beginning of a textual statement that reads stacks."""
     return f"SELECT {', '.join(StackRow.__dataclass_fields__)} FROM stack"  # names of ours
 
 
-def _stack(row: AnyRow, direct: Direct) -> StackRow:
+def stack_row_of(row: AnyRow, direct: Direct) -> StackRow:
     """Return a stack that a textual statement has read."""
     values = row._asdict()
     for name in ("tags", "partial"):
@@ -223,9 +223,9 @@ class Stacks(Repository):
         """
         with self._db.reading() as direct:
             wanted = {"wanted": name_or_id, "project": project}
-            row = direct.first(_stacks() + _BY_NAME_OR_ID, wanted)
+            row = direct.first(stacks_text() + _BY_NAME_OR_ID, wanted)
             if row is not None:
-                return _stack(row, direct)
+                return stack_row_of(row, direct)
             sql = "SELECT name FROM stack WHERE project = :project AND deleted_at IS NULL"
             names = [each.name for each in direct.rows(sql, {"project": project})]
             hint = did_you_mean(name_or_id, names, "'isotherm stack list' shows those there are")
@@ -257,8 +257,8 @@ class Stacks(Repository):
     def by_id(self, stack_id: str) -> StackRow | None:
         """Return a stack by its id, also a deleted one; None if there never was one."""
         with self._db.reading() as direct:
-            row = direct.first(f"{_stacks()} WHERE id = :id", {"id": stack_id})
-            return None if row is None else _stack(row, direct)
+            row = direct.first(f"{stacks_text()} WHERE id = :id", {"id": stack_id})
+            return None if row is None else stack_row_of(row, direct)
 
     def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
         """Return the rows of a tree of stacks that are not deleted, down to ``depth`` if it is given."""

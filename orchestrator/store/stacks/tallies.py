@@ -19,7 +19,7 @@ from orchestrator.views.vertex_states import DONE, UNCHANGED
 from orchestrator.views.wiring import is_counter
 
 if TYPE_CHECKING:
-    from orchestrator.store.alchemy import sa
+    from orchestrator.store.direct import Transaction
     from orchestrator.store.rows import AnyRow
 
 # The columns that decide a node's state, but for its events. A subquery, only for nodes that wait: a join would read
@@ -60,7 +60,7 @@ def done_of(counts: Mapping[str, int]) -> int:
     return counts.get(DONE, 0) + counts.get(UNCHANGED, 0)
 
 
-def tallies(transaction: sa.Connection | Direct, operations: Mapping[str, bool]) -> dict[str, Tally]:
+def tallies(transaction: Transaction, operations: Mapping[str, bool]) -> dict[str, Tally]:
     """Return the tally of each operation; ``operations`` has the traversals' ids, and whether each is under way.
 
     One statement counts them all: pass no more ids than :func:`~orchestrator.store.rows.chunked`
@@ -79,17 +79,15 @@ def tallies(transaction: sa.Connection | Direct, operations: Mapping[str, bool])
     }
 
 
-def under_way(transaction: sa.Connection | Direct, traversal_ids: Sequence[str]) -> dict[str, bool]:
+def under_way(transaction: Transaction, traversal_ids: Sequence[str]) -> dict[str, bool]:
     """Return whether each of these traversals, if it exists, is under way."""
     return {
         row.id: row.status == "IN_PROGRESS" for row in _of_traversals(transaction, _STATUSES, traversal_ids)
     }
 
 
-def _of_traversals(
-    transaction: sa.Connection | Direct, sql: str, traversal_ids: Sequence[str]
-) -> Sequence[AnyRow]:
-    direct = transaction if isinstance(transaction, Direct) else Direct.of(transaction)
+def _of_traversals(transaction: Transaction, sql: str, traversal_ids: Sequence[str]) -> Sequence[AnyRow]:
+    direct = Direct.of(transaction)
     found = sql.format(in_traversals=in_list("traversals", postgres=direct.is_postgres))
     return direct.rows(found, {"traversals": listed(traversal_ids, postgres=direct.is_postgres)})
 

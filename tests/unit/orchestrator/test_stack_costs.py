@@ -26,7 +26,7 @@ from tests.counting import calls, count_statements
 from tests.services.servers import PostgresServer
 
 #: The most statements, and calls of Python's functions (3.11): the counts, or a little more where runs differ.
-BOUNDS: Final[Mapping[str, tuple[int, int]]] = {"accept": (11, 6100), "begin": (14, 12200), "end": (7, 2100)}
+BOUNDS: Final[Mapping[str, tuple[int, int]]] = {"accept": (11, 6100), "begin": (14, 12200), "end": (7, 1500)}
 #: How many stacks are made before one is counted.
 WARM: Final = 33
 #: A bound that is so far above its count guards nothing.
