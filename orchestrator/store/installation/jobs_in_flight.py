@@ -100,7 +100,7 @@ class TakenJobs(Repository):
         """
         with self._db.write() as connection:
             if limits.get(JOBS) is not None:
-                lock_project(connection, self._db, project)
+                lock_project(connection, project)
             if connection.execute(self._sql(_NOTE), {"id": job_id}).rowcount == 0:
                 return False
             self._refuse_beyond(connection, limits, project)

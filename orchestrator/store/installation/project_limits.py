@@ -94,8 +94,8 @@ class ProjectLimitRows(Repository):
         Raises:
             Conflict: there would be too many.
         """
-        with self._db.read() as connection:
-            refuse_too_much(connection, project, limits, added)
+        with self._db.reading() as direct:
+            refuse_too_much(direct, project, limits, added)
 
     def evaluated(self, project: str) -> float:
         """Return how many seconds the evaluations of a project have taken in this minute."""

@@ -62,7 +62,7 @@ class ResourceSoftware(Repository):
         others = tables.software_config.c.id != config_id
         given = {**deployment, "config_id": config_id}
         with self._db.write() as connection:
-            lock_project(connection, self._db, project)
+            lock_project(connection, project)
             self._require_claim(connection, claim)
             self._put_config(connection, claim, project, config_id, config)
             now = database_time(connection, self._db)
@@ -103,7 +103,7 @@ class ResourceSoftware(Repository):
         config, deployment = tables.software_config, tables.software_deployment
         own = sa.select(config.c.id).where(self._own(config, claim, project))
         with self._db.write() as connection:
-            lock_project(connection, self._db, project)
+            lock_project(connection, project)
             self._require_claim(connection, claim)
             users = sa.select(deployment.c.id).where(
                 deployment.c.config_id.in_(own), deployment.c.id != claim.resource_id

@@ -84,7 +84,7 @@ class Software(Repository):
         config, deployment = tables.software_config, tables.software_deployment
         users = sa.select(deployment.c.id).where(deployment.c.config_id == config_id).limit(1)
         with self._db.write() as connection:
-            lock_project(connection, self._db, project)
+            lock_project(connection, project)
             self._require_config(connection, config_id, project)
             if (user := connection.execute(users).scalar()) is not None:
                 raise Conflict(
@@ -157,7 +157,7 @@ class Software(Repository):
         deployment = tables.software_deployment
         ours = (deployment.c.id == deployment_id) & (deployment.c.project == project)
         with self._db.write() as connection:
-            lock_project(connection, self._db, project)
+            lock_project(connection, project)
             if "config_id" in changes:
                 self._require_config(connection, changes["config_id"], project)
             now = database_time(connection, self._db)
@@ -197,7 +197,7 @@ class Software(Repository):
         connection.execute(self._db.insert(table).values(**row).on_conflict_do_nothing())
 
     def _admit(self, connection: sa.Connection, project: str, limits: ProjectLimits) -> None:
-        lock_project(connection, self._db, project)
+        lock_project(connection, project)
         if limits.get(SOFTWARE) is not None:
             refuse_beyond(limits, SOFTWARE, project, used=software_used(connection, project), wanted=1)
 

@@ -185,9 +185,8 @@ class TraversalStarts(Repository):
     def _refuse_too_much(self, transaction: Transaction, new: NewTraversal) -> None:
         """Refuse what would take the project beyond a limit; what two add at once is counted one after the other."""
         if any(new.limits.get(name) is not None for name, count in new.added.items() if count):
-            connection = Direct.of(transaction).alchemy
-            lock_project(connection, self._db, new.project)
-            refuse_too_much(connection, new.project, new.limits, new.added)
+            lock_project(transaction, new.project)
+            refuse_too_much(transaction, new.project, new.limits, new.added)
 
     def _are_taken(self, transaction: Transaction, new: NewTraversal) -> bool:
         """Return whether other rows have got adopted objects since the traversal was planned; two never take one."""
