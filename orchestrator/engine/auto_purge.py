@@ -12,7 +12,7 @@ from orchestrator.store.store import Store
 
 log = get_logger()
 
-#: All coordinators together purge no more often than this.
+#: All coordinators together purge no more often than this, and for the first time so long after one first looked.
 EVERY_SECONDS = 3600.0
 #: A process checks no more often than this whether a purge is due.
 LOOK_SECONDS = 60.0

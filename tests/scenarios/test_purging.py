@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.config.settings import Settings
+from orchestrator.engine.auto_purge import EVERY_SECONDS, Housekeeping
 from orchestrator.errors import IsothermError
 from orchestrator.model.messages import CheckOrder
 from orchestrator.model.purge import Purge
@@ -361,6 +363,29 @@ def test_a_sweep_purges_by_itself_what_was_over_for_long_enough() -> None:
     assert leftovers(world) == {"stack", "job"}
     world.coordinator._housekeeping._look_at = 0
     world.sweep(after=3600 + 1)
+    assert leftovers(world) == set()
+    world.close()
+
+
+def test_the_first_command_in_a_new_database_purges_nothing_and_later_ones_do() -> None:
+    """Each command looks once whether a purge is due, and ends."""
+    world = World(purge_after_days=1)
+
+    def command(after: float) -> int:
+        """Return how many purges it began."""
+        world.coordinator._housekeeping = Housekeeping(world.store, world.coordinator._settings)
+        with patch.object(world.store.purger, "purge", wraps=world.store.purger.purge) as purge:
+            world.sweep(after=after)
+        return purge.call_count
+
+    assert [command(after) for after in (0, 1, EVERY_SECONDS - 2)] == [0, 0, 0]
+    world.create("heat_template_version: 2021-04-16\nresources:\n  r: {type: Cloud::Object}\n")
+    world.settle()
+    world.delete()
+    world.settle()
+    assert [command(after) for after in (1, 1)] == [1, 0]
+    assert leftovers(world) == {"stack", "job"}
+    assert command(86_400) == 1
     assert leftovers(world) == set()
     world.close()
 

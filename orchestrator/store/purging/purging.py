@@ -5,20 +5,25 @@ cannot change any more, and removes a row after those that point at it. The cond
 :mod:`orchestrator.store.purging.unneeded`.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
-from orchestrator.model.codec import Codec
 from orchestrator.model.purge import Purge, Removed
 from orchestrator.store import tables
-from orchestrator.store.database import Database
+from orchestrator.store.alchemy import sa
 from orchestrator.store.purging import unneeded
 from orchestrator.store.purging.removals import BATCH, Removals
-from orchestrator.store.repository import Timings
-from orchestrator.store.rows import AnyRow, chunked
+from orchestrator.store.rows import chunked
 
-Condition = sa.ColumnElement[bool]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from orchestrator.model.codec import Codec
+    from orchestrator.store.database import Database
+    from orchestrator.store.purging.unneeded import Condition
+    from orchestrator.store.repository import Timings
+    from orchestrator.store.rows import AnyRow
 
 
 class Purger:
@@ -35,7 +40,10 @@ class Purger:
         return _Run(self._db, self._removals, wanted).steps()
 
     def take_turn(self, *, every_seconds: float) -> bool:
-        """Return whether the caller should purge now: no process has begun to for that long. One of many gets it."""
+        """Return whether the caller should purge now: no process has begun to for that long. One of many gets it.
+
+        In a database where none ever has, the time begins with the first call: nothing in a new one is old enough.
+        """
         return self._removals.take_turn(every_seconds)
 
     def trim_events(self, stack_id: str, *, most: int) -> int:

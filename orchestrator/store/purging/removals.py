@@ -1,47 +1,52 @@
 """The operations of a purge on the tables: each is one short transaction that removes a batch."""
 
-import functools
+from __future__ import annotations
+
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.purging import unneeded
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.traversals.templates import StoredTemplate
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from orchestrator.store.purging.unneeded import Condition
+
 #: The most rows that one transaction removes.
 BATCH = 500
-
-Condition = sa.ColumnElement[bool]
-
-
-@functools.cache
-def _newest() -> sa.Select[Any, int]:
-    """Return the query of the oldest among the newest events of a stack, and how many these are."""
-    event = tables.event
-    mine = event.c.stack_id == sa.bindparam("of_stack_id")
-    kept = sa.select(event.c.id).where(mine).order_by(event.c.id.desc()).limit(sa.bindparam("most"))
-    some = kept.subquery()
-    return sa.select(sa.func.min(some.c.id), sa.func.count())
+#: Whether a purge is due; no row where none was recorded.
+_IS_DUE: Final = "SELECT begun_at <= {now} - :every_seconds AS is_due FROM chore WHERE name = 'purge'"
+_FIRST_TURN: Final = (
+    "INSERT INTO chore (name, begun_at) VALUES ('purge', {now}) ON CONFLICT (name) DO NOTHING"
+)
+_NEXT_TURN: Final = (
+    "UPDATE chore SET begun_at = {now} WHERE name = 'purge' AND begun_at <= {now} - :every_seconds"
+)
+#: The oldest among the newest events of a stack, and how many these are.
+_NEWEST: Final = (
+    "SELECT min(id) AS oldest, count(*) AS number "
+    "FROM (SELECT id FROM event WHERE stack_id = :stack_id ORDER BY id DESC LIMIT :most) AS newest"
+)
 
 
 class Removals(Repository):
     """Reads and removals of batches of rows, by given conditions."""
 
-    @retrying
     def take_turn(self, every_seconds: float) -> bool:
-        """Return whether the caller should purge now: no process has begun to for that long. One of many gets it."""
-        sql = sa.text(
-            "INSERT INTO chore (name, begun_at) VALUES ('purge', :now) ON CONFLICT (name) DO UPDATE "
-            "SET begun_at = excluded.begun_at WHERE chore.begun_at <= excluded.begun_at - :every RETURNING name"
-        )
-        with self._db.timed_write() as (connection, now):
-            return connection.execute(sql, {"now": now, "every": every_seconds}).first() is not None
+        """Return whether the caller should purge now; see :meth:`Purger.take_turn`."""
+        values = {"every_seconds": every_seconds}
+        found = self._db.first(_IS_DUE.format(now=self._db.now), values)
+        if found is None:
+            # The turn is recorded as if a purge of the new database had just found nothing to remove.
+            self._db.change(_FIRST_TURN.format(now=self._db.now))
+            return False
+        return bool(found.is_due) and self._db.change(_NEXT_TURN.format(now=self._db.now), values) == 1
 
     def remove(self, table: sa.Table, which: Condition) -> int:
         """Remove at most ``BATCH`` rows; return how many were removed."""
@@ -58,11 +63,11 @@ class Removals(Repository):
 
     def surplus(self, stack_id: str, most: int) -> Condition | None:
         """Return the condition of a stack's removable events beyond the newest ``most``; None if there are none."""
-        event = tables.event
-        row = self._db.one(_newest(), {"of_stack_id": stack_id, "most": most})
-        if row[1] < most:
+        newest = self._db.one(_NEWEST, {"stack_id": stack_id, "most": most})
+        if newest.number < most:
             return None
-        older: Condition = (event.c.stack_id == stack_id) & (event.c.id < row[0])
+        event = tables.event
+        older: Condition = (event.c.stack_id == stack_id) & (event.c.id < newest.oldest)
         return older & unneeded.is_over(event, stack_id) & unneeded.is_delivered(event, stack_id)
 
     @retrying
