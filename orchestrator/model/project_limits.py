@@ -48,6 +48,11 @@ def refuse_beyond(limits: ProjectLimits, name: str, project: str, *, used: float
         )
 
 
+def limited(limits: ProjectLimits, added: Mapping[str, int]) -> Mapping[str, int]:
+    """Return what is added of that for which there is a limit."""
+    return {name: count for name, count in added.items() if count and limits.get(name) is not None}
+
+
 def read_limits(given: Mapping[str, str]) -> ProjectLimits:
     """Return limits of texts, each a number or ``unlimited``.
 

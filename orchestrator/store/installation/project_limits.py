@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hooks.values.dataclass import dataclass
-from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, ProjectLimits
+from orchestrator.model.project_limits import EVALUATION, JOBS, SOFTWARE, ProjectLimits, limited
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
 from orchestrator.store.database import text_of
@@ -94,8 +94,9 @@ class ProjectLimitRows(Repository):
         Raises:
             Conflict: there would be too many.
         """
-        with self._db.reading() as direct:
-            refuse_too_much(direct, project, limits, added)
+        if limited(limits, added):
+            with self._db.reading() as direct:
+                refuse_too_much(direct, project, limits, added)
 
     def evaluated(self, project: str) -> float:
         """Return how many seconds the evaluations of a project have taken in this minute."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from orchestrator.model.project_limits import RESOURCES, STACKS, ProjectLimits, refuse_beyond
+from orchestrator.model.project_limits import RESOURCES, STACKS, ProjectLimits, limited, refuse_beyond
 from orchestrator.store.direct import Direct, Transaction
 
 #: The first key of the locks of projects, so that they are no other locks.
@@ -55,8 +55,7 @@ def refuse_too_much(
     Raises:
         Conflict: there would be too many.
     """
-    wanted = {name: count for name, count in added.items() if count and limits.get(name) is not None}
-    if wanted:
+    if wanted := limited(limits, added):
         used = stacks_used(transaction, project, wanted)
         for name, count in wanted.items():
             refuse_beyond(limits, name, project, used=used[name], wanted=count)
