@@ -370,6 +370,20 @@ def test_what_dead_processes_had_claimed_is_taken_over_at_once(bench: Bench) -> 
     assert c.key == "c"
 
 
+def test_a_start_that_finds_nothing_to_take_over_writes_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise AssertionError("it writes")
+
+    (a,) = bench.begin({"a": set()})
+    bench.claim(a, worker="alive")
+    for each in ("transaction", "direct", "write"):
+        monkeypatch.setattr(bench.store.database, each, refuse)
+    bench.store.sweeper.take_over(lambda name: name == "dead")
+    assert bench.sweep() == ()
+
+
 def test_a_reference_id_is_read_as_it_was_written_and_is_packed_between(bench: Bench) -> None:
     (a,) = bench.begin({"a": set()})
     bench.run(a)
