@@ -21,4 +21,10 @@ def in_list(name: str, *, postgres: bool) -> str:
 
 def listed(values: Sequence[T], *, postgres: bool) -> list[T] | str:
     """Return a list of integers or texts as the value to bind for :func:`in_list`."""
-    return list(values) if postgres else json.dumps(list(values))
+    if postgres:
+        return list(values)
+    text = json.dumps(list(values))
+    if "\\u0000" not in text:
+        return text
+    # SQLite would read them up to the NUL only. No text is stored with one.
+    return json.dumps([each for each in values if not isinstance(each, str) or "\0" not in each])

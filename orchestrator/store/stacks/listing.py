@@ -1,19 +1,25 @@
 """Lists of stacks, filtered, sorted and cut by the database."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any
+from __future__ import annotations
 
-import sqlalchemy as sa
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import NotFound
-from orchestrator.model.stack_filter import StackFilter, StackOrder
-from orchestrator.store import tables
+from orchestrator.model.stack_filter import SORT_KEYS, StackFilter, StackOrder
 from orchestrator.store.database import database_time
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import matches
-from orchestrator.store.stacks.stacks import StackRow, stack_rows
+from orchestrator.store.rows import Values, like_pattern
+from orchestrator.store.stacks.stacks import StackRow, stack_row_of, stacks_text
+
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Direct
+
+#: The columns to sort by: what a statement names is never a text from outside.
+_COLUMNS: Final = {key: key for key in SORT_KEYS}
+#: A condition, and the values of its parameters.
+Condition = tuple[str, Values]
 
 
 class StackLists(Repository):
@@ -26,89 +32,111 @@ class StackLists(Repository):
         Raises:
             NotFound: there is no stack with the id that the part begins after.
         """
-        stack = tables.stack
-        columns = [*(stack.c[key] for key in order.keys), stack.c.id]
-        with self._db.read() as connection:
-            sql = stack_rows().where(*self._conditions(connection, wanted, project))
+        columns = [*(_COLUMNS[key] for key in order.keys), "id"]
+        with self._db.reading() as direct:
+            conditions = [*self._conditions(direct, wanted, project)]
             if order.after:
-                # Of any project: what is behind it is of the project all the same.
-                last = connection.execute(sa.select(*columns).where(stack.c.id == order.after)).first()
-                if last is None:
-                    raise NotFound(f"there is no stack with the id {order.after!r} to begin after")
-                sql = sql.where(_behind(columns, last, descending=order.descending))
-            sql = sql.order_by(*(each.desc() if order.descending else each.asc() for each in columns))
-            rows = connection.execute(sql.limit(order.limit)).all()
-        return [StackRow(**row._mapping) for row in rows]
+                conditions.append(_after(direct, columns, order))
+            where, values = _joined(conditions)
+            direction = "DESC" if order.descending else "ASC"
+            by = ", ".join(f"{each} {direction}" for each in columns)
+            sql = f"{stacks_text()} WHERE {where} ORDER BY {by}"  # texts of ours
+            if order.limit is not None:
+                sql += " LIMIT :limit"
+                values["limit"] = order.limit
+            return [stack_row_of(row, direct) for row in direct.rows(sql, values)]
 
     @retrying
     def count(self, wanted: StackFilter, *, project: str | None) -> int:
         """Return how many stacks there are, of a project, or of all if it is None."""
-        sql = sa.select(sa.func.count()).select_from(tables.stack)
-        with self._db.read() as connection:
-            sql = sql.where(*self._conditions(connection, wanted, project))
-            return connection.execute(sql).scalar_one()
+        with self._db.reading() as direct:
+            where, values = _joined([*self._conditions(direct, wanted, project)])
+            sql = f"SELECT count(*) AS number FROM stack WHERE {where}"  # texts of ours
+            return int(direct.one(sql, values).number)
 
-    def _conditions(
-        self, connection: sa.Connection, wanted: StackFilter, project: str | None
-    ) -> Iterator[sa.ColumnElement[bool]]:
-        stack = tables.stack
-        yield sa.true() if project is None else stack.c.project == project
+    def _conditions(self, direct: Direct, wanted: StackFilter, project: str | None) -> Iterator[Condition]:
+        if project is not None:
+            yield "project = :project", {"project": project}
         if not wanted.nested and not wanted.parents:
-            yield stack.c.parent_id.is_(None)
+            yield "parent_id IS NULL", {}
         if not wanted.deleted:
-            yield stack.c.deleted_at.is_(None)
-        for column, values in (
-            (stack.c.id, wanted.ids),
-            (stack.c.project, wanted.projects),
-            (stack.c.name, wanted.names),
-            (stack.c.action, wanted.actions),
-            (stack.c.status, wanted.statuses),
-            (stack.c.parent_id, wanted.parents),
+            yield "deleted_at IS NULL", {}
+        for column, name, words in (
+            ("id", "ids", wanted.ids),
+            ("project", "projects", wanted.projects),
+            ("name", "names", wanted.names),
+            ("action", "actions", wanted.actions),
+            ("status", "statuses", wanted.statuses),
+            ("parent_id", "parents", wanted.parents),
+            # No action and no status has a slash.
+            ("action || '/' || status", "states", [f"{action}/{status}" for action, status in wanted.states]),
         ):
-            if values:
-                yield column.in_(values)
+            if words:
+                yield f"{column} {self._db.in_list(name)}", {name: self._db.texts(words)}
         if wanted.partial:
-            yield tables.is_partial()
-        if wanted.states:
-            yield sa.tuple_(stack.c.action, stack.c.status).in_(wanted.states)
+            yield "partial <> '[]'", {}
         if wanted.name_patterns:
-            yield sa.or_(
-                *(matches(stack.c.name, each, postgres=self._db.postgres) for each in wanted.name_patterns)
-            )
+            yield self._is_like(wanted.name_patterns)
         if wanted.older_than_seconds is not None:
-            yield stack.c.created_at <= database_time(connection, self._db) - wanted.older_than_seconds
+            begun = database_time(direct, self._db) - wanted.older_than_seconds
+            yield "created_at <= :no_later", {"no_later": begun}
         if wanted.newer_than_seconds is not None:
-            yield stack.c.created_at > database_time(connection, self._db) - wanted.newer_than_seconds
+            begun = database_time(direct, self._db) - wanted.newer_than_seconds
+            yield "created_at > :later_than", {"later_than": begun}
         yield from self._tag_conditions(wanted)
 
-    def _tag_conditions(self, wanted: StackFilter) -> Iterator[sa.ColumnElement[bool]]:
-        has = partial(has_tag, postgres=self._db.postgres)
-        if wanted.tags:
-            yield sa.and_(*map(has, wanted.tags))
-        if wanted.tags_any:
-            yield sa.or_(*map(has, wanted.tags_any))
-        if wanted.not_tags:
-            yield sa.not_(sa.and_(*map(has, wanted.not_tags)))
-        if wanted.not_tags_any:
-            yield sa.not_(sa.or_(*map(has, wanted.not_tags_any)))
+    def _is_like(self, patterns: Sequence[str]) -> Condition:
+        """Return the condition that the name matches a pattern with ``*`` and ``?``, case-sensitively."""
+        if self._db.postgres:
+            return "name LIKE ANY(:patterns)", {"patterns": [like_pattern(each) for each in patterns]}
+        # SQLite's LIKE is not case-sensitive.
+        patterns = [each.replace("[", "[[]") for each in patterns]
+        like = "EXISTS (SELECT 1 FROM json_each(:patterns) AS pattern WHERE stack.name GLOB pattern.value)"
+        return like, {"patterns": self._db.texts(patterns)}
+
+    def _tag_conditions(self, wanted: StackFilter) -> Iterator[Condition]:
+        for name, tags in (("tags", wanted.tags), ("not_tags", wanted.not_tags)):
+            if tags:
+                has_all = f"(SELECT count(DISTINCT tag.value) {self._in_tags(name)}) = :number_of_{name}"
+                values = {name: self._db.texts(tags), f"number_of_{name}": len({*tags})}
+                yield f"NOT {has_all}" if name == "not_tags" else has_all, values
+        for name, tags in (("tags_any", wanted.tags_any), ("not_tags_any", wanted.not_tags_any)):
+            if tags:
+                has_one = f"EXISTS (SELECT 1 {self._in_tags(name)})"
+                yield f"NOT {has_one}" if name == "not_tags_any" else has_one, {name: self._db.texts(tags)}
+
+    def _in_tags(self, name: str) -> str:
+        """Return the end of a query of those tags of a stack that are in the list bound as ``name``."""
+        if self._db.postgres:
+            of_stack = "jsonb_array_elements_text(CAST(stack.tags AS jsonb)) AS tag(value)"
+        else:
+            of_stack = "json_each(stack.tags) AS tag"
+        return f"FROM {of_stack} WHERE tag.value {self._db.in_list(name)}"
 
 
-def has_tag(tag: str, *, postgres: bool) -> sa.ColumnElement[bool]:
-    """Return the condition that a stack has a tag."""
-    if postgres:
-        tags = sa.text("SELECT jsonb_array_elements_text(CAST(stack.tags AS jsonb))")
-    else:
-        tags = sa.text("SELECT value FROM json_each(stack.tags)")
-    return sa.literal(tag).in_(tags)
+def _joined(conditions: Sequence[Condition]) -> tuple[str, dict[str, object]]:
+    """Return the condition that all of some hold, and the values of its parameters."""
+    where = " AND ".join(each for each, _ in conditions) or "TRUE"
+    return where, {name: value for _, values in conditions for name, value in values.items()}
 
 
-def _behind(
-    columns: Sequence[sa.ColumnElement[Any]], last: Sequence[Any], *, descending: bool
-) -> sa.ColumnElement[bool]:
-    """Return the condition that a row comes after one with the values ``last``, in the order of the columns."""
-    terms = []
-    for place, column in enumerate(columns):
-        equal = [each == value for each, value in zip(columns[:place], last, strict=False)]
-        beyond = column < last[place] if descending else column > last[place]
-        terms.append(sa.and_(*equal, beyond))
-    return sa.or_(*terms)
+def _after(direct: Direct, columns: Sequence[str], order: StackOrder) -> Condition:
+    """Return the condition that a row comes after the last one of the part before, in the order of the columns.
+
+    Raises:
+        NotFound: there is no such stack.
+    """
+    # Of any project: what is behind it is of the project all the same.
+    sql = f"SELECT {', '.join(columns)} FROM stack WHERE id = :after"  # names of ours
+    last = direct.first(sql, {"after": order.after})
+    if last is None:
+        raise NotFound(f"there is no stack with the id {order.after!r} to begin after")
+    beyond = "<" if order.descending else ">"
+    terms = [
+        " AND ".join(
+            [*(f"{each} = :last_{each}" for each in columns[:place]), f"{column} {beyond} :last_{column}"]
+        )
+        for place, column in enumerate(columns)
+    ]
+    is_behind = " OR ".join(f"({each})" for each in terms)
+    return f"({is_behind})", {f"last_{each}": getattr(last, each) for each in columns}

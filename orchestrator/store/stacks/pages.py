@@ -12,7 +12,6 @@ from orchestrator.store.database import Database, database_time
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, chunked, like_pattern
-from orchestrator.store.stacks.listing import has_tag
 from orchestrator.store.stacks.tallies import Tally, tallies
 from orchestrator.views.operations import StackPage, StackSummary
 from orchestrator.views.vertex_states import OVER
@@ -80,7 +79,7 @@ class StackPages:
         if states:
             wanted &= _state().in_(states)
         for tag in tags:
-            wanted &= has_tag(tag, postgres=self._db.postgres)
+            wanted &= _has_tag(tag, postgres=self._db.postgres)
         if partial:
             wanted &= tables.is_partial()
         order = self._order(sort)
@@ -175,6 +174,15 @@ class StackPages:
 
 def _state() -> sa.ColumnElement[str]:
     return tables.stack.c.action.op("||")(sa.literal_column("'_'")).op("||")(tables.stack.c.status)
+
+
+def _has_tag(tag: str, *, postgres: bool) -> sa.ColumnElement[bool]:
+    """Return the condition that a stack has a tag."""
+    if postgres:
+        tags = sa.text("SELECT jsonb_array_elements_text(CAST(stack.tags AS jsonb))")
+    else:
+        tags = sa.text("SELECT value FROM json_each(stack.tags)")
+    return sa.literal(tag).in_(tags)
 
 
 def _protected() -> sa.ColumnElement[bool]:
