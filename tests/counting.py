@@ -2,13 +2,16 @@
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from orchestrator.store.direct import Direct
+
+_for_good: Final = ExitStack()
 
 
 def calls(act: Callable[[], object]) -> int:
@@ -28,31 +31,50 @@ def calls(act: Callable[[], object]) -> int:
     return counted
 
 
-def count_statements(note: Callable[[], object]) -> Callable[[], None]:
-    """Call ``note`` for what this thread passes to a database's driver from here on: by SQLAlchemy, or directly.
+@contextmanager
+def heard(note: Callable[[str], object]) -> Iterator[None]:
+    """Call ``note`` with each statement that is passed to a database's driver meanwhile: by SQLAlchemy, or directly.
 
-    Returns what ends it.
+    Those of all threads and databases are; one with many values is one.
     """
+    direct: Any = Direct
+    before = {name: getattr(Direct, name) for name in ("_execute", "_execute_each")}
+
+    def noted(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        note(statement)
+
+    def noting(run: Callable[..., Any]) -> Callable[..., Any]:
+        def run_and_note(self: Direct, sql: str, values: Any) -> Any:
+            note(sql)
+            return run(self, sql, values)
+
+        return run_and_note
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", noted)
+    for name, run in before.items():
+        setattr(direct, name, noting(run))
+    try:
+        yield
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", noted)
+        for name, run in before.items():
+            setattr(direct, name, run)
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Collect the statements of this thread that :func:`heard` tells: other tests may have left some that read on."""
+    sent, thread = list[str](), threading.get_ident()
+    with heard(lambda sql: sent.append(sql) if threading.get_ident() == thread else None):
+        yield sent
+
+
+def count_statements(note: Callable[[], object]) -> None:
+    """Call ``note`` for each statement of this thread from here on, to the end of the process."""
     thread = threading.get_ident()
 
-    def noted(*_: object) -> None:
+    def noted(_statement: str) -> None:
         if threading.get_ident() == thread:
             note()
 
-    def counted(run: Callable[..., Any]) -> Callable[..., Any]:
-        def run_and_count(*arguments: Any, **options: Any) -> Any:
-            noted()
-            return run(*arguments, **options)
-
-        return run_and_count
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", noted)
-    direct: Any = Direct
-    before = Direct._execute
-    direct._execute = counted(before)
-
-    def end() -> None:
-        sa.event.remove(sa.Engine, "before_cursor_execute", noted)
-        direct._execute = before
-
-    return end
+    _for_good.enter_context(heard(noted))

@@ -122,7 +122,7 @@ class Database:
         # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
         self._writing = threading.RLock()
         self._seal = SentenceSeal()
-        #: Called before each direct transaction; simulations set it.
+        #: Called before each transaction on SQLite's driver, also one that reads; simulations set it.
         self.before_direct: Callable[[], None] = lambda: None
 
     @cached_property
@@ -226,6 +226,7 @@ class Database:
                 yield self._on(lent)
             return
         with self._file.translated(), self._file.reader() as driver:
+            self.before_direct()
             yield Direct(driver, seal=self._seal)
 
     @contextmanager

@@ -184,10 +184,10 @@ class Direct:
         names = ", ".join(columns)
         if self._cursors is None or len(rows) == 1:
             sql = f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{name}' for name in columns)})"  # names of ours
-            if self._cursors is None:
-                self._driver.executemany(sql, rows)
-            else:
+            if len(rows) == 1:
                 self.count(sql, rows[0])
+            else:
+                self._execute_each(sql, rows)
             return
         with self._driver.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
             for row in rows:
@@ -200,6 +200,10 @@ class Direct:
         # One that is in use, or met an error, is not kept.
         cursor = self._cursors.pop(sql, None) or _raw_cursor()(self._driver)
         return cursor.execute(text, [values[name] for name in names], prepare=True)
+
+    def _execute_each(self, sql: str, each: Sequence[Values]) -> None:
+        """Run a statement of SQLite with each of several values."""
+        self._driver.executemany(sql, each)
 
     def _keep(self, sql: str, cursor: Any) -> None:
         if self._cursors is not None:

@@ -32,6 +32,7 @@ from orchestrator.plugins.steps import CannotTell
 from orchestrator.store import migrations
 from orchestrator.store.store import Store
 from tests.bench.copies import copy_stack
+from tests.counting import count_statements
 from tests.services.servers import PostgresServer
 from workers.check.checker import Checker
 
@@ -84,9 +85,7 @@ class Bench:
         )
         self.keeper: DriftKeeper = self.coordinator._drift
 
-        @sa.event.listens_for(self.store.database.engine, "before_cursor_execute")
-        def count(*_: object) -> None:
-            self.counts["statements"] += 1
+        count_statements(lambda: self.counts.update(statements=1))
 
     def publish(self, orders: Sequence[CheckOrder]) -> None:
         """Keep the messages."""

@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from hooks.errors import ReadOnly
 from hooks.lifecycle import Annotations, LifecycleContext, LifecyclePlugin
@@ -14,6 +13,7 @@ from orchestrator.config.settings import Settings
 from orchestrator.plugins.resource import Resource
 from orchestrator.plugins.steps import PropertyChanges
 from orchestrator.queries.stacks import StackQueries
+from tests.counting import heard
 from tests.scenarios.test_nested import FILES, root
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
@@ -68,17 +68,11 @@ PLACED = "heat_template_version: 2021-04-16\nresources: {a: {type: Placed}}\n"
 
 
 @contextmanager
-def asked_for_annotations(world: World) -> Iterator[list[str]]:
+def asked_for_annotations() -> Iterator[list[str]]:
     """Collect the statements that read annotations."""
     asked: list[str] = []
-
-    def note(*arguments: Any) -> None:
-        if "annotation." in arguments[2] and arguments[2].startswith("SELECT"):
-            asked.append(arguments[2])
-
-    sa.event.listen(world.store.database.engine, "before_cursor_execute", note)
-    yield asked
-    sa.event.remove(world.store.database.engine, "before_cursor_execute", note)
+    with heard(lambda sql: asked.append(sql) if "FROM annotation" in sql and "SELECT" in sql else None):
+        yield asked
 
 
 def test_a_type_reads_what_plugins_said_of_its_resource_and_cannot_change_it() -> None:
@@ -105,7 +99,7 @@ def test_nobody_asks_for_annotations_before_a_type_looks() -> None:
     kind = placed()
     with closing(World(types={"Placed": kind})) as world:
         world.plug(Placement(Annotations(resources={"a": {"host": "n1"}})))
-        with asked_for_annotations(world) as asked:
+        with asked_for_annotations() as asked:
             world.create(template({"a": value("1")}))
             world.settle()
             assert asked == []

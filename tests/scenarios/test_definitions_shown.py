@@ -2,12 +2,11 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from hooks.lifecycle import LifecycleContext, LifecyclePlugin
 from hooks.stack import FrozenResource, FrozenStack
@@ -15,6 +14,7 @@ from hooks.values.unknown import UNKNOWN
 from orchestrator.config.settings import Settings
 from orchestrator.lifecycle.frozen_stacks import stack_shown, with_rows
 from orchestrator.model.messages import EnvironmentSource
+from tests.counting import statements
 from tests.scenarios.test_updates import template, value
 from tests.scenarios.world import World
 
@@ -76,19 +76,6 @@ def world() -> Iterator[World]:
         yield made
 
 
-@contextmanager
-def statements(world: World) -> Iterator[list[str]]:
-    """Collect the statements that the store is sent."""
-    sent: list[str] = []
-
-    def note(*arguments: Any) -> None:
-        sent.append(arguments[2])
-
-    sa.event.listen(world.store.database.engine, "before_cursor_execute", note)
-    yield sent
-    sa.event.remove(world.store.database.engine, "before_cursor_execute", note)
-
-
 def bare(resource: FrozenResource) -> FrozenResource:
     """Return a resource without what is there of it."""
     return replace(resource, uuid="", action="", status="", physical_id=None, others=())
@@ -147,7 +134,7 @@ def test_the_store_is_read_only_when_somebody_looks_at_resources(world: World) -
     world.create(RICH, **JOB)
     world.settle()
     row = world.store.stacks.find("s", project="default")
-    with statements(world) as read:
+    with statements() as read:
         shown = stack_shown(world.store, row, Settings())
         assert not any(table in sql for sql in read for table in ("FROM template", "FROM resource"))
         assert shown.name == "s"
@@ -179,7 +166,7 @@ class Looker(Onlooker):
 
 def test_no_stored_definition_is_read_that_was_shown_by_this_process(world: World) -> None:
     world.plug(Looker())
-    with statements(world) as read:
+    with statements() as read:
         world.create(template({"a": value("1"), "b": value("2")}))
         world.settle()
         world.check()

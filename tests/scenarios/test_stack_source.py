@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from orchestrator.config.settings import Settings
 from orchestrator.definition import StackDefinition, StackSource
@@ -15,6 +14,7 @@ from orchestrator.model.messages import EnvironmentSource
 from orchestrator.planning.stored_templates import load_source, load_template
 from orchestrator.queries.outputs import outputs_of
 from orchestrator.template.functions.files import GetFile
+from tests.counting import statements
 from tests.scenarios.world import World
 
 INNER = """\
@@ -157,20 +157,23 @@ def test_an_update_shows_its_own_source_and_a_rollback_the_earlier_one(
 def test_a_source_is_read_only_if_it_is_used_and_then_once_for_an_operation(
     world: World, seen: list[tuple[str, str]]
 ) -> None:
-    sent: list[str] = []
-    sa.event.listen(world.store.database.engine, "before_cursor_execute", lambda *each: sent.append(each[2]))
-    plain = "heat_template_version: wallaby\nresources: {a: {type: Cloud::Object, properties: {value: x}}}"
-    world.create(plain, name="plain")
-    world.settle()
-    assert not any("FROM template" in sql for sql in sent)
-    read = "\n".join(
-        f"  r{n}: {{type: Cloud::Object, properties: {{value: {{get_file: outer}}}}}}" for n in range(9)
-    )
-    world.create(f"heat_template_version: wallaby\nresources:\n{read}", name="reading", files={"outer": ""})
-    sent.clear()
-    world.settle()
-    assert world.state("reading") == "CREATE_COMPLETE"
-    assert sum("FROM template" in sql for sql in sent) == 1
+    with statements() as sent:
+        plain = (
+            "heat_template_version: wallaby\nresources: {a: {type: Cloud::Object, properties: {value: x}}}"
+        )
+        world.create(plain, name="plain")
+        world.settle()
+        assert not any("FROM template" in sql for sql in sent)
+        read = "\n".join(
+            f"  r{n}: {{type: Cloud::Object, properties: {{value: {{get_file: outer}}}}}}" for n in range(9)
+        )
+        world.create(
+            f"heat_template_version: wallaby\nresources:\n{read}", name="reading", files={"outer": ""}
+        )
+        sent.clear()
+        world.settle()
+        assert world.state("reading") == "CREATE_COMPLETE"
+        assert sum("FROM template" in sql for sql in sent) == 1
     only(seen, "outer")
 
 

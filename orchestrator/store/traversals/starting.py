@@ -14,6 +14,7 @@ from orchestrator.config.caller import caller
 from orchestrator.errors import Conflict
 from orchestrator.model.messages import CONVERGE
 from orchestrator.model.nested_stack import AtRest, Fence
+from orchestrator.model.project_limits import limited
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
 from orchestrator.store.direct import Direct
@@ -184,7 +185,7 @@ class TraversalStarts(Repository):
 
     def _refuse_too_much(self, transaction: Transaction, new: NewTraversal) -> None:
         """Refuse what would take the project beyond a limit; what two add at once is counted one after the other."""
-        if any(new.limits.get(name) is not None for name, count in new.added.items() if count):
+        if limited(new.limits, new.added):
             lock_project(transaction, new.project)
             refuse_too_much(transaction, new.project, new.limits, new.added)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sa
 
 from orchestrator.config.settings import Settings
 from orchestrator.dashboard.access import ACTIONS
@@ -19,6 +18,7 @@ from orchestrator.queries.observer import StackQuery
 from orchestrator.service import Service
 from orchestrator.store.store import Store
 from orchestrator.views.operations import StackPage
+from tests.counting import heard
 from tests.unit.orchestrator.dashboard.serving import client, served
 from tests.unit.orchestrator.dashboard.test_acting import HELD, HOOKED
 
@@ -150,18 +150,14 @@ def test_the_list_and_a_preview_take_as_many_statements_for_many_stacks_as_for_o
     def statements() -> int:
         sent: list[str] = []
 
-        def count(*arguments: Any) -> None:
+        def count(sql: str) -> None:
             # The dashboard counts and looks for events in threads of their own.
             if current_thread().name.startswith("reading"):
-                sent.append(arguments[2])
+                sent.append(sql)
 
-        engine = dashboard.store.database.engine
-        sa.event.listen(engine, "before_cursor_execute", count)
-        try:
+        with heard(count):
             operator.get("/stacks/data?name=counted-*&limit=100").raise_for_status()
             assert previewed(operator, "delete", filter={"name": "counted-*"})
-        finally:
-            sa.event.remove(engine, "before_cursor_execute", count)
         return len(sent)
 
     def begun(name: str) -> None:

@@ -8,6 +8,7 @@ from orchestrator.queries.attention import quiet_operations, stored_attention
 from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.stacks.attention import AttentionRows
+from tests.counting import statements
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.updating import begin_delete
 
@@ -188,23 +189,14 @@ def test_the_number_of_statements_does_not_grow_with_the_number_of_stacks(
         bench.begin({"a": set()}, stack=f"quiet-{number}")
         bench.clock.pass_(400)
 
-    counted: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        counted.append(statement)
-
-    def statements() -> int:
-        counted.clear()
-        sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
-        try:
+    def counted() -> int:
+        with statements() as sent:
             stored_attention(bench.store, told)
-        finally:
-            sa.event.remove(bench.store.database.engine, "before_cursor_execute", note)
-        return len(counted)
+        return len(sent)
 
     make(0)
-    few = statements()
+    few = counted()
     for number in range(1, 20):
         make(number)
-    assert statements() == few, counted
+    assert counted() == few, counted
     assert 5 < few <= 25

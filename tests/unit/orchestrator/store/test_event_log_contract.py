@@ -1,11 +1,11 @@
 """What every store promises to whoever follows the events of all stacks."""
 
 import pytest
-import sqlalchemy as sa
 
 from orchestrator.errors import Unavailable
 from orchestrator.store import tables
 from orchestrator.store.store import Store
+from tests.counting import statements
 from tests.unit.orchestrator.store.conftest import Bench
 
 
@@ -71,9 +71,6 @@ def test_a_schema_that_is_missing_is_told_with_what_makes_it() -> None:
 
 
 def test_how_far_the_history_goes_is_one_statement(bench: Bench) -> None:
-    seen: list[str] = []
-    engine = bench.store.database._reading
-    heard = sa.event.listens_for(engine, "before_cursor_execute")
-    heard(lambda *told: seen.append(told[2]))
-    bench.store.event_log.extent()
-    assert len(seen) == 1
+    with statements() as sent:
+        bench.store.event_log.extent()
+    assert len(sent) == 1

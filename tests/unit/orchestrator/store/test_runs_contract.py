@@ -2,29 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-import sqlalchemy as sa
 
 from orchestrator.store.nodes.claims import Ending
+from tests.counting import heard
 from tests.unit.orchestrator.store.conftest import Bench
 from tests.unit.orchestrator.store.updating import begin_delete, begin_update, created, order_of
 
 
 @contextmanager
-def queries(bench: Bench) -> Iterator[list[str]]:
+def queries() -> Iterator[list[str]]:
     """Collect the queries that a store sends meanwhile."""
     sent: list[str] = []
-
-    def note(*each: Any) -> None:
-        if each[2].startswith("SELECT "):
-            sent.append(each[2])
-
-    sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
-    try:
+    with heard(lambda sql: sent.append(sql) if sql.lstrip().startswith("SELECT ") else None):
         yield sent
-    finally:
-        sa.event.remove(bench.store.database.engine, "before_cursor_execute", note)
 
 
 def test_all_operations_are_read_at_once_with_what_they_did(bench: Bench) -> None:
@@ -36,7 +26,7 @@ def test_all_operations_are_read_at_once_with_what_they_did(bench: Bench) -> Non
     bench.finish(claim, Ending.FAILED, reason="no luck")
     assert begin_delete(bench, number=3)
     bench.run_all(order_of(bench, no, number=3) for no in (0, 1))
-    with queries(bench) as sent:
+    with queries() as sent:
         facts = bench.store.runs.facts("s-id", ["s-t3", "s-t2", "s-t1"])
     assert len(sent) == 5, sent
     states = {(node.traversal_id, node.name, node.alike.phase): node.alike for node in facts.nodes}

@@ -13,6 +13,7 @@ from orchestrator.model.project_limits import JOBS
 from orchestrator.store import tables
 from orchestrator.store.installation.jobs_in_flight import AGAIN_SECONDS, FORGOTTEN_SECONDS, TakenJob
 from orchestrator.store.store import Store
+from tests.counting import statements
 from tests.unit.orchestrator.store.conftest import Bench
 
 LEASE_SECONDS = 60.0
@@ -41,10 +42,7 @@ def begin_all(bench: Bench) -> list[str]:
 
 def test_jobs_that_wait_are_counted_only_where_their_numbers_reach_the_limit(bench: Bench) -> None:
     """To count them for each that arrives would take a time that grows with their square."""
-    taken, counts = bench.store.taken_jobs, list[str]()
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        counts.extend([statement] if "count(*)" in statement else [])
+    taken = bench.store.taken_jobs
 
     def add_limited(job_id: str) -> None:
         taken.add(job_id, {}, project="p", task="stack.create", limits={JOBS: 4})
@@ -55,11 +53,11 @@ def test_jobs_that_wait_are_counted_only_where_their_numbers_reach_the_limit(ben
     for _ in range(2):
         last = take(bench)
     taken.remove(last)
-    sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
-    add_limited("4")
-    assert counts == []
-    add_limited("5")
-    assert len(counts) == 1
+    with statements() as sent:
+        add_limited("4")
+        assert [sql for sql in sent if "count(*)" in sql] == []
+        add_limited("5")
+        assert len([sql for sql in sent if "count(*)" in sql]) == 1
     with pytest.raises(Conflict, match="it has 4"):
         add_limited("6")
 
@@ -176,19 +174,14 @@ def test_content_of_a_job_is_that_which_was_added_and_is_sealed_with_a_key(bench
 def test_statements_of_a_job_are_counted() -> None:
     """Three when it arrives, two when its turn comes; one more removes it."""
     store = Store.empty()
-    counted: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        counted.append(statement)
-
     store.taken_jobs.add("1", {}, project="p", task="stack.create")
-    sa.event.listen(store.database.engine, "before_cursor_execute", note)
-    store.taken_jobs.add("2", {}, project="p", task="stack.create")
-    arrived = len(counted)
-    taken = store.taken_jobs.take(lease_seconds=1)
-    assert taken
-    begun = len(counted)
-    store.taken_jobs.remove(taken)
+    with statements() as counted:
+        store.taken_jobs.add("2", {}, project="p", task="stack.create")
+        arrived = len(counted)
+        taken = store.taken_jobs.take(lease_seconds=1)
+        assert taken
+        begun = len(counted)
+        store.taken_jobs.remove(taken)
     # Each of the three transactions begins with a statement, too.
     assert (arrived - 1, begun - arrived - 1, len(counted) - begun - 1) == (3, 2, 1)
     store.close()

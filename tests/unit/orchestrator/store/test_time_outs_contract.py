@@ -3,10 +3,6 @@
 And that a transaction about all nodes of a traversal takes no statement for each of them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import pytest
 import sqlalchemy as sa
 
@@ -16,6 +12,7 @@ from orchestrator.store import tables
 from orchestrator.store.nodes.claims import Ending
 from orchestrator.store.traversals.new_traversal import NewTraversal
 from orchestrator.store.traversals.sweeping import PUT_OFF_SECONDS
+from tests.counting import statements
 from tests.unit.orchestrator.store.conftest import Bench
 
 
@@ -28,27 +25,12 @@ def ends(orders: tuple[CheckOrder, ...]) -> list[str]:
     return [order.stack for order in orders if order.phase == END]
 
 
-@contextmanager
-def statements(bench: Bench) -> Iterator[list[str]]:
-    """Collect the statements that are sent meanwhile; one with many values is one."""
-    sent: list[str] = []
-
-    def note(*each: Any) -> None:
-        sent.append(each[2])
-
-    sa.event.listen(bench.store.database.engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        sa.event.remove(bench.store.database.engine, "before_cursor_execute", note)
-
-
 def statements_of_a_time_out(bench: Bench, waiting: int, stack: str) -> int:
     """Return how many statements it takes to fail a stack in which so many resources wait."""
     for order in bench.begin({f"r{number}": set() for number in range(waiting)}, stack=stack, minutes=1):
         bench.finish(bench.claim(order), Ending.WAITING, seconds=100_000)
     bench.clock.pass_(61)
-    with statements(bench) as sent:
+    with statements() as sent:
         orders = bench.sweep()
     assert ends(orders) == [stack]
     bench.run_all(orders)
@@ -83,7 +65,7 @@ def statements_of_a_takeover(bench: Bench, running: int, stack: str) -> int:
         context={},
         new_types={},
     )
-    with statements(bench) as sent:
+    with statements() as sent:
         assert bench.store.traversal_starts.begin_next(delete, expected=f"{stack}-t1")
     rows = {row.name: row.requires for row in bench.store.stacks.resources(f"{stack}-id")}
     assert rows == {name: () if name == "base" else (f"{stack}-base",) for name in rows}

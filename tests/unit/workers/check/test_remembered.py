@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from orchestrator.config.settings import Settings
 from orchestrator.model.messages import END, CheckOrder, StackJob
 from orchestrator.processes.runtime import Runtime
 from orchestrator.store import migrations
+from tests.counting import statements
 from workers.check.remembered import Remembered, weight_of
 
 STACKS = 200
@@ -116,17 +116,11 @@ def test_checks_of_many_stacks_in_turn_read_the_context_of_each_once(tmp_path: P
         runtime.coordinator.create(StackJob(name=f"s{number}", template=TEMPLATE))
     # The first resource of each stack before the second of any.
     kept.orders.sort(key=lambda order: order.key)
-    read = 0
-
-    def note(*told: Any) -> None:
-        nonlocal read
-        read += "SELECT traversal.context" in told[2]
-
-    sa.event.listen(runtime.store.database.engine, "before_cursor_execute", note)
     checks = 0
-    for order in kept.checks():
-        runtime.checker.check((order,))
-        checks += 1
+    with statements() as sent:
+        for order in kept.checks():
+            runtime.checker.check((order,))
+            checks += 1
     assert checks >= 2 * STACKS
-    assert read == STACKS
+    assert len([sql for sql in sent if sql.startswith("SELECT context FROM traversal")]) == STACKS
     runtime.close()
