@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _LOCK: Final = 0x151
 #: How many readers a refusal names.
 _NAMED: Final = 5
-#: The condition that the resource of a reader is not gone.
-_ALIVE: Final = "NOT (resource.action = 'DELETE' AND resource.status = 'COMPLETE')"
 _OF_SOURCE: Final = f"""
     SELECT reader.resource_id, reader.stack_id, reader.root_id, reader.source_id, reader.output, reader.stale,
         root.name AS root, root.project, resource.name AS resource,
@@ -34,11 +32,11 @@ _OF_SOURCE: Final = f"""
         JOIN resource ON resource.id = reader.resource_id
         JOIN stack root ON root.id = reader.root_id
         JOIN stack source ON source.id = reader.source_id
-    WHERE reader.source_id = :source_id AND {_ALIVE}
+    WHERE reader.source_id = :source_id AND NOT {tables.IS_GONE}
     ORDER BY root.project, root.name, resource.name, reader.resource_id"""  # constants, as in the next
 _STALE_ROOTS: Final = f"""
     SELECT DISTINCT reader.root_id FROM output_reader reader JOIN resource ON resource.id = reader.resource_id
-    WHERE reader.root_id {{in_roots}} AND reader.stale AND {_ALIVE}"""
+    WHERE reader.root_id {{in_roots}} AND reader.stale AND NOT {tables.IS_GONE}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from hooks.values.dataclass import dataclass
+from orchestrator.store import tables
 from orchestrator.store.repository import Repository
 
 
@@ -29,7 +30,7 @@ class Presence:
 _FIELDS: Final = tuple(Presence.__dataclass_fields__)
 _OF_STACK: Final = f"""
     SELECT {", ".join(_FIELDS)} FROM resource
-    WHERE stack_id = :stack_id AND NOT (action = 'DELETE' AND status = 'COMPLETE')
+    WHERE stack_id = :stack_id AND NOT {tables.IS_GONE}
     ORDER BY created_at, name"""  # names of ours
 
 

@@ -18,7 +18,7 @@ from orchestrator.store.alchemy import sa
 from orchestrator.store.direct import Direct
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import AnyRow, Query, Row, chunked
+from orchestrator.store.rows import AnyRow, Values, chunked
 from orchestrator.store.stack_events import insert_resource_event
 from orchestrator.store.stacks.in_service import DEFINING, is_open_adoption, serves
 
@@ -164,14 +164,9 @@ class JobRow(Record):
     refusal: Mapping[str, Any] | None
 
 
-def stack_rows() -> Query:
-    """Return the statement that reads stacks; the columns are the fields of a :class:`StackRow`."""
-    return sa.select(*(tables.stack.c[name] for name in StackRow.__dataclass_fields__))
-
-
 @functools.cache
 def stacks_text() -> str:
-    """Return the beginning of a textual statement that reads stacks."""
+    """Return the beginning of the statements that read stacks; the columns are the fields of a :class:`StackRow`."""
     return f"SELECT {', '.join(StackRow.__dataclass_fields__)} FROM stack"  # names of ours
 
 
@@ -190,23 +185,36 @@ def _columns() -> tuple[str, ...]:
     return tuple(name for name in ResourceRow.__dataclass_fields__ if name != "unread")
 
 
+@functools.cache
+def _resources() -> str:
+    """Return the beginning of the statements that read resources."""
+    return f"SELECT {', '.join(f'resource.{name}' for name in _columns())} FROM resource"  # names of ours
+
+
 #: Stacks that are not deleted, by name, and any by id; the former come first.
 _BY_NAME_OR_ID: Final = """
     WHERE project = :project AND ((name = :wanted AND deleted_at IS NULL) OR id = :wanted)
     ORDER BY deleted_at IS NOT NULL"""
+_BY_AGE: Final = " ORDER BY resource.created_at, resource.name"
+_OF_STACK: Final = (
+    f" WHERE resource.stack_id = :stack_id AND NOT {tables.IS_GONE}"  # a constant, as in the others
+)
+_IN_TREE: Final = f"""
+    JOIN stack ON stack.id = resource.stack_id
+    WHERE stack.root_id = :root_id AND stack.deleted_at IS NULL AND NOT {tables.IS_GONE}"""
+#: Of a stack by name; the one in force comes first.
+_NAMED: Final = f"""
+    WHERE resource.stack_id = :stack_id AND resource.name = :name
+    ORDER BY {tables.IS_GONE}, resource.replaced_by IS NOT NULL, resource.created_at DESC"""
+#: Of a stack, and had another name before; those in force come first.
+_RENAMED: Final = f"""
+    WHERE resource.stack_id = :stack_id AND resource.former_names <> '[]' AND NOT {tables.IS_GONE}
+    ORDER BY resource.replaced_by IS NOT NULL, resource.updated_at DESC"""
+#: Made in a stack and moved into another one; those in force come first.
+_MADE_IN: Final = f"""
+    WHERE resource.made_stack_id = :stack_id AND resource.transferred_at IS NOT NULL AND NOT {tables.IS_GONE}
+    ORDER BY resource.replaced_by IS NOT NULL, resource.updated_at DESC"""
 _JOB: Final = "SELECT id, stack_id, traversal_id, status, refusal FROM job WHERE id = :id"
-
-
-@functools.cache
-def _made_in() -> Query:
-    resource = tables.resource
-    sql = sa.select(*(resource.c[name] for name in _columns()))
-    sql = sql.where(
-        resource.c.made_stack_id == sa.bindparam("stack_id"),
-        resource.c.transferred_at.is_not(None),
-        ~tables.is_gone(),
-    )
-    return sql.order_by(resource.c.replaced_by.is_not(None), resource.c.updated_at.desc())
 
 
 class Stacks(Repository):
@@ -231,14 +239,14 @@ class Stacks(Repository):
             hint = did_you_mean(name_or_id, names, "'isotherm stack list' shows those there are")
         raise NotFound(f"project {project!r} has no stack {name_or_id!r}{hint}")
 
+    @retrying
     def all(self, *, project: str, nested: bool = False) -> list[StackRow]:
         """Return the stacks that are not deleted, oldest first; those in other stacks only if ``nested``."""
-        stack = tables.stack
-        sql = stack_rows().where(stack.c.project == project, stack.c.deleted_at.is_(None))
-        if not nested:
-            sql = sql.where(stack.c.parent_id.is_(None))
-        rows = self._db.rows(sql.order_by(stack.c.created_at, stack.c.name))
-        return [StackRow(**row._mapping) for row in rows]
+        outermost = "" if nested else "AND parent_id IS NULL"
+        which = f"WHERE project = :project AND deleted_at IS NULL {outermost} ORDER BY created_at, name"
+        with self._db.reading() as direct:
+            rows = direct.rows(f"{stacks_text()} {which}", {"project": project})
+            return [stack_row_of(row, direct) for row in rows]
 
     @retrying
     def in_service(self, stack: StackRow) -> bool:
@@ -262,16 +270,10 @@ class Stacks(Repository):
 
     def resources_in_tree(self, root_id: str, *, depth: int | None = None) -> list[ResourceRow]:
         """Return the rows of a tree of stacks that are not deleted, down to ``depth`` if it is given."""
-        stack, resource = tables.stack, tables.resource
-        sql = (
-            self._resource_rows()
-            .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.root_id == root_id, stack.c.deleted_at.is_(None), ~tables.is_gone())
-        )
-        if depth is not None:
-            sql = sql.where(stack.c.depth <= depth)
-        rows = self._db.rows(sql.order_by(resource.c.created_at, resource.c.name))
-        return [self._resource(row) for row in rows]
+        if depth is None:
+            return self._read(_IN_TREE + _BY_AGE, {"root_id": root_id})
+        deep = f"{_IN_TREE} AND stack.depth <= :depth{_BY_AGE}"
+        return self._read(deep, {"root_id": root_id, "depth": depth})
 
     def types_in_trees(self, name: str, *, project: str) -> list[str]:
         """Return the types of the rows in all trees with a stack of this name or id that are not deleted."""
@@ -290,10 +292,7 @@ class Stacks(Repository):
 
     def resources(self, stack_id: str) -> list[ResourceRow]:
         """Return a stack's rows that are not deleted, sorted by age and name."""
-        resource = tables.resource
-        sql = self._resource_rows().where(resource.c.stack_id == stack_id, ~tables.is_gone())
-        rows = self._db.rows(sql.order_by(resource.c.created_at, resource.c.name))
-        return [self._resource(row) for row in rows]
+        return self._read(_OF_STACK + _BY_AGE, {"stack_id": stack_id})
 
     def left_over(self, stack_id: str) -> frozenset[str]:
         """Return the ids of the rows that are no part of a stack's last definition.
@@ -320,26 +319,17 @@ class Stacks(Repository):
         Raises:
             NotFound: there is none; the nearest name is given.
         """
-        resource = tables.resource
-        mine = resource.c.stack_id == stack_id
-        with self._db.read() as connection:
-            rows = connection.execute(
-                self._resource_rows()
-                .where(mine, resource.c.name == name)
-                .order_by(tables.is_gone(), resource.c.replaced_by.is_not(None), resource.c.created_at.desc())
-            ).all()
+        mine = {"stack_id": stack_id}
+        with self._db.reading() as direct:
+            rows = direct.rows(_resources() + _NAMED, {**mine, "name": name})
             if rows and (rows[0].action, rows[0].status) != ("DELETE", "COMPLETE"):
-                return self._resource(rows[0])
-            moved = connection.execute(
-                self._resource_rows()
-                .where(mine, ~tables.is_gone(), resource.c.former_names != ())
-                .order_by(resource.c.replaced_by.is_not(None), resource.c.updated_at.desc())
-            ).all()
-            rows = [*(row for row in moved if name in row.former_names), *rows]
+                return self._resource(rows[0], direct)
+            moved = direct.rows(_resources() + _RENAMED, mine)
+            rows = [*(row for row in moved if name in json.loads(row.former_names)), *rows]
             if rows:
-                return self._resource(rows[0])
-            names = connection.execute(sa.select(resource.c.name).where(mine)).scalars()
-            hint = did_you_mean(name, names)
+                return self._resource(rows[0], direct)
+            names = direct.rows("SELECT name FROM resource WHERE stack_id = :stack_id", mine)
+            hint = did_you_mean(name, [each.name for each in names])
         raise NotFound(f"the stack has no resource {name!r}{hint}")
 
     def addressed(self, stack_id: str, name: str) -> ResourceRow:
@@ -353,25 +343,23 @@ class Stacks(Repository):
         try:
             return self.resource(stack_id, name)
         except NotFound:
-            moved = self._db.rows(_made_in(), {"stack_id": stack_id})
-            for row in map(self._resource, moved):
+            for row in self._read(_MADE_IN, {"stack_id": stack_id}):
                 if row.made_as == name:
                     return row
             raise
 
     def row(self, resource_id: str) -> ResourceRow | None:
         """Return the row with this id, of any stack; None if it does not exist or is deleted."""
-        resource = tables.resource
-        row = self._db.first(self._resource_rows().where(resource.c.id == resource_id, ~tables.is_gone()))
-        return None if row is None else self._resource(row)
+        rows = self._read(f" WHERE resource.id = :id AND NOT {tables.IS_GONE}", {"id": resource_id})
+        return next(iter(rows), None)
 
-    @staticmethod
-    def _resource_rows() -> Query:
-        return sa.select(*(tables.resource.c[name] for name in _columns()))
+    @retrying
+    def _read(self, which: str, values: Values) -> list[ResourceRow]:
+        with self._db.reading() as direct:
+            return [self._resource(row, direct) for row in direct.rows(_resources() + which, values)]
 
-    def _resource(self, row: Row) -> ResourceRow:
-        # A stack may have many rows: as a map, a row of SQLAlchemy looks every name up.
-        values: dict[str, Any] = dict(zip(_columns(), row, strict=True))
+    def _resource(self, row: AnyRow, direct: Direct) -> ResourceRow:
+        values: dict[str, Any] = row._asdict()
         for column, empty in _PACKED.items():
             data = values[column]
             values[column] = empty() if data is None else self._unpacked(data, column, values["id"], empty)
@@ -381,6 +369,11 @@ class Stacks(Repository):
         values["unread"] = [(each[0], each[-1]) for each in attributes if len(each) > 2]
         requires = values["requires"]
         values["requires"] = () if requires == "[]" else tuple(json.loads(requires))
+        former = values["former_names"]
+        values["former_names"] = () if former == "[]" else tuple(json.loads(former))
+        values["reason"] = direct.opened(values["reason"])
+        for name in ("unhealthy", "protected"):
+            values[name] = bool(values[name])
         return ResourceRow(**values)
 
     def _unpacked(self, data: bytes, column: str, resource_id: str, empty: Callable[[], Any]) -> Any:

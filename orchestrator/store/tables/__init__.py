@@ -112,6 +112,10 @@ __all__ = [
 _MODULES: Final = ("stacks", "outputs", "traversals", "installation", "observations")
 
 
+#: The condition of textual statements that a resource is deleted; that of SQLAlchemy's is :func:`is_gone`.
+IS_GONE: Final = "(resource.action = 'DELETE' AND resource.status = 'COMPLETE')"
+
+
 def place_of_node_data(no: int, traversal_id: str) -> "Place":
     """Return the place of a node's data; parts of them, in messages, are packed for the same."""
     return "node", "node_data", no, traversal_id
