@@ -1,12 +1,12 @@
 """Find the installed hooks of a kind: which there are, and which are not even imported."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from hooks.errors import Fault
 from hooks.hook import AnyHook
 from hooks.loading.entries import installed_entries, load_entries
+from hooks.loading.entry import Entry
 from hooks.loading.installed import Installed, InstalledHook
 from hooks.values.nearest import nearest
 
@@ -57,7 +57,7 @@ def find_hooks(
     return Installed(hooks=hooks, strays=strays)
 
 
-def _as_shipped(entries: Sequence[EntryPoint]) -> InstalledHook[Any] | None:
+def _as_shipped(entries: Sequence[Entry]) -> InstalledHook[Any] | None:
     """Return a shipped hook that has no settings; None for one that must be examined, as it is of others."""
     if all(entry.module.startswith(_DISABLED) for entry in entries):
         return InstalledHook(name=entries[0].name, entry_point=entries[0], enabled=False)
@@ -74,7 +74,7 @@ def _as_shipped(entries: Sequence[EntryPoint]) -> InstalledHook[Any] | None:
 
 def _found(
     kind: type[AnyHook],
-    entries: Sequence[EntryPoint],
+    entries: Sequence[Entry],
     path: str,
     configured: object,
     check: Callable[[AnyHook], Sequence[str]],

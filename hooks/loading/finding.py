@@ -4,7 +4,6 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import EntryPoint
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from hooks.errors import Fault
 from hooks.hook import AnyHook, Hook
 from hooks.loading.entries import load_entries, rivalry
+from hooks.loading.entry import Entry
 from hooks.loading.installed import InstalledHook
 from hooks.loading.origin import line_of, origin_of
 from hooks.loading.overrides import override_mistakes
@@ -33,9 +33,7 @@ class _Unusable(Exception):
 class Finding(Generic[AnyHook]):
     """What is installed under the name of one hook, and what the settings say of it."""
 
-    def __init__(
-        self, base: type[AnyHook], entries: Sequence[EntryPoint], path: str, configured: object
-    ) -> None:
+    def __init__(self, base: type[AnyHook], entries: Sequence[Entry], path: str, configured: object) -> None:
         self._base = base
         self._entries, self._entry, self._path, self._configured = entries, entries[0], path, configured
         self._kind: Any = None
@@ -191,7 +189,7 @@ class Finding(Generic[AnyHook]):
                 hooks=(self._entry.name,),
             )
 
-    def _fault(self, message: str, entry: EntryPoint | None = None) -> Fault:
+    def _fault(self, message: str, entry: Entry | None = None) -> Fault:
         """Return a fault of the hook itself, with its package."""
         found = entry or self._entry
         sentence = f"{self._base.noun} {found.name!r} ({origin_of(found)}) {message}"

@@ -6,11 +6,11 @@ one of a disabled hook does not.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from typing import Generic
 
 from hooks.errors import Fault, HookNotLoaded
 from hooks.hook import AnyHook
+from hooks.loading.entry import Entry
 from hooks.values.dataclass import dataclass
 
 
@@ -19,7 +19,7 @@ class InstalledHook(Generic[AnyHook]):
     """An installed hook, as its settings make it."""
 
     name: str
-    entry_point: EntryPoint
+    entry_point: Entry
     #: Its class; None if it cannot be loaded.
     kind: type[AnyHook] | None = None
     #: None where it is unknown, because it cannot be loaded and the settings do not decide.

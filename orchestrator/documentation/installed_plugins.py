@@ -5,7 +5,6 @@ Each entry point is loaded by itself, so that a broken one does not hide others.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
 from inspect import cleandoc
 from typing import Any, Final
 
@@ -16,6 +15,8 @@ from hooks.hook import Hook
 from hooks.lifecycle import NAMESPACE as LIFECYCLE
 from hooks.lifecycle import LifecyclePlugin, find_lifecycle_plugins
 from hooks.loading.entries import load_entries
+from hooks.loading.entry import Entry
+from hooks.loading.index import entry_points, groups
 from hooks.loading.installed import Installed, InstalledHook
 from hooks.loading.origin import origin_of
 from hooks.values.masking import MASK
@@ -124,7 +125,7 @@ def described_hooks(settings: Settings, namespace: str) -> list[PluginDetails]:
 
 
 def _namespaces() -> list[str]:
-    others = {group for group in entry_points().groups if group.startswith(_PREFIX)} - set(NAMESPACES)
+    others = groups() - set(NAMESPACES)
     return [*NAMESPACES, *sorted(others)]
 
 
@@ -149,7 +150,7 @@ def _views(settings: Settings, namespace: str) -> Iterator[PluginView]:
         yield from _hook_views(namespace, _hooks(settings, namespace))
         return
     offered = _offered(settings, namespace)
-    by_name: dict[str, dict[str, EntryPoint]] = {}
+    by_name: dict[str, dict[str, Entry]] = {}
     for entry in entry_points(group=namespace):
         by_name.setdefault(entry.name, {}).setdefault(entry.value, entry)
     for _, entries in sorted(by_name.items()):
@@ -173,7 +174,7 @@ def _details(settings: Settings, view: PluginView) -> PluginDetails:
         found = {each.name: each for each in _hooks(settings, view.namespace).hooks}
         section = settings.lifecycle if view.namespace == LIFECYCLE else settings.event_sinks
         return _hook_details(view, found.get(view.name), section.get(view.name, {}))
-    entry = EntryPoint(view.name, view.target, view.namespace)
+    entry = Entry(view.name, view.target, view.namespace)
     ((_, plugin, error),) = load_entries([entry])
     if error is not None:
         # It is among the view's errors.
@@ -216,7 +217,7 @@ def _hook_views(namespace: str, installed: Installed[Any]) -> Iterator[PluginVie
         yield PluginView(namespace=namespace, name=name, package="", version="", target="", errors=(error,))
 
 
-def _view(entry: EntryPoint, *, enabled: bool | None, errors: Iterable[str]) -> PluginView:
+def _view(entry: Entry, *, enabled: bool | None, errors: Iterable[str]) -> PluginView:
     return PluginView(
         namespace=entry.group,
         name=entry.name,
@@ -228,7 +229,7 @@ def _view(entry: EntryPoint, *, enabled: bool | None, errors: Iterable[str]) -> 
     )
 
 
-def _errors(entry: EntryPoint, rivals: Iterable[EntryPoint]) -> Iterator[str]:
+def _errors(entry: Entry, rivals: Iterable[Entry]) -> Iterator[str]:
     """Yield the errors of an entry point that is not a hook's."""
     for rival in rivals:
         yield f"another package brings one of the same name ({origin_of(rival)}): remove one"

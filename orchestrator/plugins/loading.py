@@ -5,10 +5,10 @@ users would fail later, in one process and not in another.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint
 from typing import Any, ClassVar, TypeVar
 
 from hooks.loading.entries import installed_entries, load_entries, rivalry
+from hooks.loading.entry import Entry
 from hooks.loading.origin import line_of, origin_of, package_of
 from hooks.values.nearest import SOMEWHAT_ALIKE, Nearest
 from orchestrator.errors import NotFound, PluginMistake, typed_message
@@ -130,7 +130,7 @@ def _none_installed(namespace: str) -> PluginMistake:
     return PluginMistake(f"no package brings entry points {namespace!r}: is isotherm itself installed?")
 
 
-def _class_of(name: str, entries: Sequence[EntryPoint], kind: type[Kind], what: str) -> type[Kind]:
+def _class_of(name: str, entries: Sequence[Entry], kind: type[Kind], what: str) -> type[Kind]:
     """Return the class of the entry points of one name."""
     found: dict[str, type[Kind]] = {}
     for entry, plugin, error in load_entries(entries):
@@ -142,7 +142,7 @@ def _class_of(name: str, entries: Sequence[EntryPoint], kind: type[Kind], what: 
     return found[name]
 
 
-def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) -> None:
+def refuse_stranger(entry: Entry, plugin: object, kind: type, what: str) -> None:
     """Check that the object of an entry point is a subclass of ``kind``.
 
     Raises:
@@ -154,7 +154,7 @@ def refuse_stranger(entry: EntryPoint, plugin: object, kind: type, what: str) ->
         )
 
 
-def _why_not_loaded(entry: EntryPoint, error: BaseException) -> str:
+def _why_not_loaded(entry: Entry, error: BaseException) -> str:
     """Return why an entry point cannot be loaded, at which line of its package, and what to do about it."""
     # What an error of another kind says is often no sentence: KeyError says a name.
     is_sentence = isinstance(error, (ImportError, SyntaxError, PluginMistake))
@@ -163,5 +163,5 @@ def _why_not_loaded(entry: EntryPoint, error: BaseException) -> str:
     return f"cannot be loaded: {words}{line_of(entry, error)}; {remedy}"
 
 
-def _described(entry: EntryPoint, what: str) -> str:
+def _described(entry: Entry, what: str) -> str:
     return f"{what} {entry.name!r} ({origin_of(entry)})"

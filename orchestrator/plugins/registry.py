@@ -43,7 +43,7 @@ class ResourceTypes(PluginsByName[type[Resource]]):
 @cache
 def installed_types() -> frozenset[str]:
     """Return the names of the installed resource types, without importing them."""
-    return frozenset(entry_points(group=NAMESPACE).names)
+    return frozenset(entry.name for entry in entry_points(group=NAMESPACE))
 
 
 @cache
@@ -69,7 +69,7 @@ def refuse_unknown_clients(name: str, kind: type[Resource]) -> None:
     Raises:
         PluginMistake: one is not; the message names the nearest.
     """
-    installed = entry_points(group=CLIENTS).names
+    installed = {entry.name for entry in entry_points(group=CLIENTS)}
     for group in kind.properties_groups:
         if isinstance(group, VersionedProperties) and group.client_plugin not in installed:
             there = f"there are: {', '.join(sorted(installed)) or 'none'}"

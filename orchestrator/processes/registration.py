@@ -4,9 +4,9 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Protocol
 
+from hooks.loading.index import version_of
 from orchestrator.config.periodic import Periodic
 from orchestrator.store.installation.processes import ProcessIdentity
 
@@ -38,7 +38,7 @@ def identity_here(*, kind: str, name: str, address: str = "") -> ProcessIdentity
         kind=kind,
         host=socket.gethostname(),
         pid=os.getpid(),
-        version=version("isotherm"),
+        version=version_of("isotherm"),
         address=address,
     )
 

@@ -103,7 +103,7 @@ class EnvironmentReader:
         section, sinks = "event_sinks", []
         given = self._list(data, section, "event sinks, maps with a type")
         # Looked up only if needed: most environments have no sinks, and reading entry points takes milliseconds.
-        installed = sorted(entry_points(group=NAMESPACE).names) if given else []
+        installed = sorted({entry.name for entry in entry_points(group=NAMESPACE)}) if given else []
         known = f"installed: {', '.join(installed) or 'none'}"
         for index, sink in enumerate(given):
             kind = sink.get("type") if isinstance(sink, dict) else None

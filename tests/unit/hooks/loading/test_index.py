@@ -5,12 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 
 import pytest
 
 from hooks.loading import index
-from hooks.loading.index import entry_points
+from hooks.loading.entry import Entry
+from hooks.loading.index import entry_points, groups, version_of
 
 GROUP = "isotherm.tests_of_the_index"
 
@@ -29,10 +31,14 @@ def later(directory: Path) -> None:
     os.utime(directory, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000_000))
 
 
+def shown(entry: Entry | importlib.metadata.EntryPoint) -> tuple[str, ...]:
+    return entry.name, entry.value, entry.group, entry.module, entry.attr or ""
+
+
 def names(group: str = GROUP) -> list[tuple[str, str, str]]:
     expected = importlib.metadata.entry_points(group=group)
     found = entry_points(group=group)
-    assert sorted(found) == sorted(expected)
+    assert sorted(map(shown, found)) == sorted(map(shown, expected))
     for each in found:
         assert each.dist is not None
     return sorted((each.name, each.value, each.dist.version) for each in found if each.dist)
@@ -95,20 +101,68 @@ def test_a_section_is_found_as_the_library_finds_it(
 
 
 def test_other_groups_are_those_of_the_library() -> None:
-    assert sorted(entry_points(group="console_scripts")) == sorted(
-        importlib.metadata.entry_points(group="console_scripts")
-    )
+    expected = importlib.metadata.entry_points(group="console_scripts")
+    assert sorted(map(shown, entry_points(group="console_scripts"))) == sorted(map(shown, expected))
 
 
-def test_a_package_without_plugins_is_not_parsed() -> None:
+@pytest.mark.parametrize("value", ["acme", "acme.a : A.b", "acme:A [extra, other]", "acme [extra]"])
+def test_an_entry_point_has_the_parts_that_it_has_in_the_library(
+    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "acme_parts", "1", f"a = {value}")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [name for name, *_ in names()] == ["a"]
+
+
+def test_a_package_in_an_archive_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "tree", "acme_zipped", "3", "a = acme:A")
+    monkeypatch.syspath_prepend(shutil.make_archive(str(tmp_path / "acme"), "zip", tmp_path / "tree"))
+    assert names() == [("a", "acme:A", "3")]
+    assert version_of("acme-zipped") == "3"
+
+
+def test_a_package_that_another_finder_brings_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = install(tmp_path, "acme_found", "4", "a = acme:A")
+
+    class Finder:
+        def find_spec(self, *_: object) -> None:
+            return None
+
+        def find_distributions(self, context: DistributionFinder.Context) -> list[Distribution]:
+            return [Distribution.at(metadata)] if context.name in (None, "acme_found") else []
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    monkeypatch.setattr(index, "_made", None)
+    assert names() == [("a", "acme:A", "4")]
+    monkeypatch.setattr(index, "_made", None)
+
+
+def test_groups_are_those_with_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GROUP not in groups()
+    install(tmp_path, "acme_group", "1", "a = acme:A")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert GROUP in groups()
+    assert all(group.startswith(index.PREFIX) for group in groups())
+
+
+@pytest.mark.parametrize("package", ["isotherm", "SQLAlchemy", "opentelemetry-api", "typing.extensions"])
+def test_versions_are_those_of_the_library(package: str) -> None:
+    assert version_of(package) == importlib.metadata.version(package)
+
+
+def test_a_package_that_is_not_installed_has_no_version() -> None:
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        version_of("acme-nowhere")
+
+
+def test_what_ships_is_loaded_without_the_parsers_of_the_library() -> None:
     code = (
-        "import sys, importlib.metadata as metadata; parsed = []; "
-        "original = metadata.EntryPoints._from_text_for; "
-        "metadata.EntryPoints._from_text_for = classmethod("
-        "lambda _, text, dist: parsed.append(dist.name) or original(text, dist)); "
-        "from hooks.loading.index import entry_points; "
-        "assert entry_points(group='isotherm.resources'); entry_points(group='isotherm.clients'); "
-        "sys.exit(' '.join(parsed))"
+        "import sys; from hooks.loading.entries import installed_entries, load_named; "
+        "from hooks.loading.index import version_of; assert version_of('isotherm'); "
+        "assert len(installed_entries('isotherm.resources')) > 50; load_named('isotherm.functions', 'get_param'); "
+        "sys.exit(' '.join({'importlib.metadata', 'email', 'zipfile', 'stevedore'} & {*sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stderr.strip() == "isotherm"
+    assert done.stderr.strip() == ""

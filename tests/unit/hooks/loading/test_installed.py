@@ -3,7 +3,6 @@
 import itertools
 import textwrap
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from hooks.errors import HookNotLoaded
 from hooks.events import find_event_sinks
 from hooks.lifecycle import NAMESPACE, LifecyclePlugin, find_lifecycle_plugins
+from hooks.loading.entry import Entry
 from hooks.loading.installed import InstalledHook
 from hooks.loading.origin import origin_of
 
@@ -114,7 +114,7 @@ def test_no_hooks_installed_is_no_error() -> None:
 
 
 def test_an_entry_point_that_no_package_brings_is_said_to_be_of_none() -> None:
-    stray = EntryPoint("stray", "acme:Stray", "isotherm.test.of.nobody")
+    stray = Entry("stray", "acme:Stray", "isotherm.test.of.nobody")
     assert origin_of(stray) == "acme:Stray, isotherm.test.of.nobody of an unknown package"
 
 

@@ -1,12 +1,12 @@
 """All sinks are shown that are to be told something, or have been; those that are gone can be forgotten."""
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
 from hooks.events import EventSink
+from hooks.loading.entry import Entry
 from orchestrator.config.settings import Settings
 from orchestrator.doctor.check import Check
 from orchestrator.doctor.sinks import LONG_SECONDS, check_event_sinks, check_sink, check_sinks_of_stacks
@@ -32,7 +32,7 @@ class Quiet(EventSink):
 def packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three sinks are installed; one of them cannot be loaded."""
     found = {"mail": f"{__name__}:Mail", "quiet": f"{__name__}:Quiet", "broken": f"{__name__}:Gone"}
-    entries = EntryPoints(EntryPoint(name, value, "isotherm.event_sinks") for name, value in found.items())
+    entries = [Entry(name, value, "isotherm.event_sinks") for name, value in found.items()]
     monkeypatch.setattr("hooks.loading.entries.entry_points", lambda **_: entries)
 
 

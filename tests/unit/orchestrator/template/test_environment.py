@@ -1,12 +1,12 @@
 """Environment files: values with their places, aliases of types, merged in order."""
 
-from importlib.metadata import EntryPoint, EntryPoints
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hooks.loading.entry import Entry
 from orchestrator.config.limits import Limits
 from orchestrator.errors import InvalidInput, Problem
 from orchestrator.template.environment import Environment
@@ -97,8 +97,8 @@ def test_names_of_files_start_where_the_environment_is() -> None:
 
 @pytest.fixture
 def _sinks(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = EntryPoints(EntryPoint(name, "x:Y", "isotherm.event_sinks") for name in ("mail", "queue"))
-    monkeypatch.setattr("orchestrator.template.environment_reader.entry_points", found.select)
+    found = [Entry(name, "x:Y", "isotherm.event_sinks") for name in ("mail", "queue")]
+    monkeypatch.setattr("orchestrator.template.environment_reader.entry_points", lambda **_: found)
 
 
 @pytest.mark.usefixtures("_sinks")
@@ -137,7 +137,7 @@ def test_an_event_sink_is_a_map_with_the_type_of_one_that_is_installed(
 
 def test_without_any_installed_sink_none_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = "orchestrator.template.environment_reader.entry_points"
-    monkeypatch.setattr(reader, EntryPoints().select)
+    monkeypatch.setattr(reader, lambda **_: ())
     (problem,) = refused("event_sinks: [{type: zaqar-queue}]")
     assert problem.hint == "installed: none"
 

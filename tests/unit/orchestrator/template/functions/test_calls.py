@@ -1,11 +1,11 @@
 """Which maps are calls, in which version, and what happens to functions that are not there."""
 
-from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
 
 from hooks.loading.entries import Loaded
+from hooks.loading.entry import Entry
 from orchestrator.definition import StackDefinition
 from orchestrator.errors import PluginMistake
 from orchestrator.template.functions import registry
@@ -170,7 +170,7 @@ def test_a_code_name_is_its_date(name: str) -> None:
 
 
 def test_a_function_that_cannot_be_loaded_is_named_with_its_package() -> None:
-    entry = EntryPoint("get_file", "orchestrator.template.functions.files:GetFile", registry.NAMESPACE)
+    entry = Entry("get_file", "orchestrator.template.functions.files:GetFile", registry.NAMESPACE)
     with pytest.raises(
         PluginMistake, match=r"'get_file' \(.* of isotherm\) cannot be loaded: no such module"
     ):
