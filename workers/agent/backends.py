@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel
 
 from cache.node_state.requests import ABSENT, ERROR, TIMEOUT
 from hooks.loading.entries import installed_entries, load_entries
+from hooks.loading.entry import Entry
 from hooks.values.nearest import Nearest
 from orchestrator.config.logger import get_logger
 from orchestrator.nodes.rpc.registry import HYPERVISORS, STORAGE
@@ -230,7 +230,7 @@ class _Entries:
     def __init__(self, namespace: str, names: Any) -> None:
         self._namespace, self._names = namespace, sorted(names)
         self._lock = threading.Lock()
-        self._found: dict[str, tuple[EntryPoint, Any]] | None = None
+        self._found: dict[str, tuple[Entry, Any]] | None = None
         self._failed: dict[str, BaseException] = {}
 
     def backend_class(self, name: str, kind: type[B], what: str) -> type[B]:
@@ -255,10 +255,10 @@ class _Entries:
         cls: type[B] = found
         return cls
 
-    def _load(self) -> dict[str, tuple[EntryPoint, Any]]:
+    def _load(self) -> dict[str, tuple[Entry, Any]]:
         # Missing ones are reported when they are used.
         installed = installed_entries(self._namespace)
-        loaded: dict[str, tuple[EntryPoint, Any]] = {}
+        loaded: dict[str, tuple[Entry, Any]] = {}
         for entry, plugin, error in load_entries(e for name in self._names for e in installed.get(name, ())):
             if error is not None:
                 self._failed[entry.name] = error

@@ -2,7 +2,6 @@
 
 import random
 import uuid
-from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -24,6 +23,7 @@ from orchestrator.store.nodes.claims import Ending, Outcome
 from orchestrator.store.traversals.operation_rows import TakenOver
 from orchestrator.template.template_resource import kind_of_type
 from workers.check.attributes import read_attributes, secret_paths
+from workers.check.cancellation import whatever_plugins_raise
 from workers.check.changing import is_doubted
 from workers.check.creating import with_mark
 from workers.check.deleting import what_is_kept, without_old_snapshot
@@ -131,7 +131,7 @@ class Outcomes:
             take_from_others(self._attempt)
         except Busy as error:
             return self.busy(error)
-        except (Exception, CancelledError) as error:  # noqa: BLE001 (the boundary to other people's code)
+        except whatever_plugins_raise() as error:  # the boundary to other people's code
             may_help = isinstance(error, Exception) and self._tried_again(error)
             said = f"it could not be prepared for its replacement: {typed_message(error)}"
             return self._again(said) if may_help else self.left_behind(Ending.FAILED, reason=said)
@@ -224,7 +224,7 @@ class Outcomes:
         seconds = pause_seconds(self._claim.now - self._claim.started_at, self._check.random)
         return self._later(str(error), seconds)
 
-    def raised(self, error: Exception | CancelledError) -> Outcome:
+    def raised(self, error: BaseException) -> Outcome:
         """Return the outcome of an exception outside the contract, or of an unreachable node."""
         if isinstance(error, NodeError):
             return self.unanswered(error) if error.passing else self.failed(str(error))

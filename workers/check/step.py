@@ -4,7 +4,6 @@ A plugin's inputs are the claim, the traversal's context and its direct requirem
 results are in the outcome. Nothing here touches the store or the queue.
 """
 
-from asyncio import CancelledError
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from orchestrator.plugins.validating import valid_properties
 from orchestrator.store.nodes.claims import Claim, Ending, Outcome
 from orchestrator.template.definitions import RETAIN
 from workers.check.adopting import differing, with_observed
+from workers.check.cancellation import whatever_plugins_raise
 from workers.check.changing import RefusedChange, ReplaceResource, changes_of, is_doubted
 from workers.check.context import CheckContext
 from workers.check.contract import refuse_mistakes_of
@@ -74,7 +74,7 @@ def _taken(attempt: Attempt, secrets: AttemptSecrets) -> Outcome:
         return outcomes.failed(attempt.tellable(error).full_message, untouched=outcomes.is_unbegun_update)
     except (ResourceFailure, IsothermError) as error:
         return outcomes.went_wrong(error)
-    except (Exception, CancelledError) as error:  # noqa: BLE001 (the boundary to other people's code)
+    except whatever_plugins_raise() as error:  # the boundary to other people's code
         return outcomes.raised(error)
 
 
