@@ -6,9 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
-
-import psutil
 
 from hooks.events import EventSink
 from hooks.lifecycle import LifecyclePlugin
@@ -62,12 +61,29 @@ def process_name(kind: str, celery_name: str = "") -> str:
     """
     # The real host name, not Celery's: other processes of the host look the pid up by it.
     what = celery_name.partition("@")[0] or kind
-    started = psutil.Process().create_time()
-    return f"{what}@{socket.gethostname()}:{os.getpid()}:{started:.2f}"
+    return f"{what}@{socket.gethostname()}:{os.getpid()}:{_started_here():.2f}"
+
+
+def _started_here() -> float:
+    """Return when this process started, in seconds since the epoch, as psutil does, which is slow to import."""
+    try:
+        boot = Path("/proc/stat").read_bytes().partition(b"\nbtime ")[2].split(None, 1)
+        # The second field, the program's name in parentheses, may contain spaces and parentheses.
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        if boot:
+            return int(fields[19]) / os.sysconf("SC_CLK_TCK") + int(boot[0])
+    except OSError:
+        # Not Linux.
+        pass
+    import psutil
+
+    return psutil.Process().create_time()
 
 
 def is_dead_here(name: str) -> bool:
     """Return whether ``name`` is a process of this host that has ended."""
+    import psutil
+
     try:
         host, pid, started = name.partition("@")[2].rsplit(":", 2)
         if host != socket.gethostname():

@@ -19,6 +19,17 @@ def test_a_process_is_called_as_celery_calls_its_worker() -> None:
     assert process_name("worker").startswith(f"worker@{os.uname().nodename}:{os.getpid()}:")
 
 
+def test_a_process_knows_its_start_as_others_see_it() -> None:
+    started = psutil.Process().create_time()
+    assert process_name("worker").endswith(f":{started:.2f}")
+
+
+def test_a_process_has_a_name_without_the_library_that_looks_at_others() -> None:
+    program = "import sys; from orchestrator.processes.runtime import process_name; process_name('worker')"
+    done = subprocess.run([sys.executable, "-c", f"{program}; sys.exit('psutil' in sys.modules)"])
+    assert done.returncode == 0
+
+
 def test_a_process_that_has_ended_is_dead_before_anybody_has_looked_for_it() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     started = psutil.Process(process.pid).create_time()
