@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeVar
 
+from orchestrator.store.rows import glob_pattern, like_pattern
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,3 +30,18 @@ def listed(values: Sequence[T], *, postgres: bool) -> list[T] | str:
         return text
     # SQLite would read them up to the NUL only. No text is stored with one.
     return json.dumps([each for each in values if not isinstance(each, str) or "\0" not in each])
+
+
+def is_like(column: str, name: str, *, postgres: bool) -> str:
+    """Return the SQL for a column that matches one of the patterns bound as ``name``; bind :func:`patterns`.
+
+    The column is named with its table. Upper and lower case differ, unlike for SQLite's LIKE.
+    """
+    if postgres:
+        return f"{column} LIKE ANY(:{name})"
+    return f"EXISTS (SELECT 1 FROM json_each(:{name}) AS pattern WHERE {column} GLOB pattern.value)"
+
+
+def patterns(values: Sequence[str], *, postgres: bool) -> list[str] | str:
+    """Return a list of patterns with ``*`` and ``?`` as the value to bind for :func:`is_like`."""
+    return listed([*map(like_pattern if postgres else glob_pattern, values)], postgres=postgres)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.store.direct import Direct
 
 if TYPE_CHECKING:
-    from orchestrator.store.alchemy import sa
     from orchestrator.store.database import Database
+    from orchestrator.store.direct import Transaction
     from orchestrator.store.rows import Values
 
 _NOT_OVER: Final = "state IN ('blocked', 'ready', 'waiting', 'running')"
 
 
-def hold_nodes(connection: Direct | sa.Connection, database: Database, which: str, values: Values) -> None:
+def hold_nodes(transaction: Transaction, database: Database, which: str, values: Values) -> None:
     """Lock the nodes that are not over in the order of their numbers until the transaction ends.
 
     Those of every state are locked, whatever the transaction changes: by its next statement, a node that was blocked
@@ -28,5 +28,4 @@ def hold_nodes(connection: Direct | sa.Connection, database: Database, which: st
     """
     if database.postgres:
         sql = f"SELECT no FROM node WHERE {which} AND {_NOT_OVER} ORDER BY traversal_id, no FOR UPDATE"
-        direct = connection if isinstance(connection, Direct) else Direct.of(connection)
-        direct.rows(sql, values)
+        Direct.of(transaction).rows(sql, values)

@@ -45,16 +45,3 @@ def like_pattern(pattern: str) -> str:
 def glob_pattern(pattern: str) -> str:
     """Return a pattern with ``*`` and ``?`` as one of GLOB, which knows sets in brackets as well."""
     return pattern.replace("[", "[[]")
-
-
-def matches(column: sa.ColumnElement[str], pattern: str, *, postgres: bool) -> sa.ColumnElement[bool]:
-    """Return the condition that a text matches a pattern with ``*`` and ``?``, case-sensitively.
-
-    SQLite's LIKE is not.
-    """
-    if not any(mark in pattern for mark in "*?"):
-        return column == pattern
-    if postgres:
-        return column.like(like_pattern(pattern), escape="\\")
-    matching: sa.ColumnElement[bool] = column.op("GLOB", is_comparison=True)(glob_pattern(pattern))
-    return matching

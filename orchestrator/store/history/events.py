@@ -8,7 +8,7 @@ from hooks.values.dataclass import dataclass
 from orchestrator.errors import NotFound
 from orchestrator.model.event_filter import ALL_EVENTS, EventFilter
 from orchestrator.store import tables
-from orchestrator.store.rows import glob_pattern, like_pattern
+from orchestrator.store.lists import is_like, patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,9 +112,11 @@ class Events:
 
     def _fits(self, wanted: EventFilter) -> Iterator[tuple[str, str, object]]:
         """Yield the conditions of a filter, each with the name and the value of its parameter."""
-        for column, patterns in (("resource", wanted.resources), ("type", wanted.types)):
-            if patterns:
-                yield self._matches(column, patterns)
+        postgres = self._db.postgres
+        for column, some in (("resource", wanted.resources), ("type", wanted.types)):
+            if some:
+                like = is_like(f"event.{column}", column, postgres=postgres)
+                yield like, column, patterns(some, postgres=postgres)
         for column, names in (("action", wanted.actions), ("status", wanted.statuses)):
             if names:
                 yield f"{column} {self._db.in_list(column)}", column, self._db.texts(names)
@@ -122,10 +124,3 @@ class Events:
             yield "at >= :since", "since", wanted.since
         if wanted.traversal_id is not None:
             yield "traversal_id = :traversal_id", "traversal_id", wanted.traversal_id
-
-    def _matches(self, column: str, patterns: tuple[str, ...]) -> tuple[str, str, object]:
-        """Return the condition that a text matches one of some patterns, case-sensitively: SQLite's LIKE is not."""
-        if self._db.postgres:
-            return f"{column} LIKE ANY(:{column})", column, self._db.texts([*map(like_pattern, patterns)])
-        some = f"SELECT 1 FROM json_each(:{column}) AS pattern WHERE event.{column} GLOB pattern.value"
-        return f"EXISTS ({some})", column, self._db.texts([*map(glob_pattern, patterns)])

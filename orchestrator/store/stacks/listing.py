@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.errors import NotFound
 from orchestrator.model.stack_filter import SORT_KEYS, StackFilter, StackOrder
 from orchestrator.store.database import database_time
+from orchestrator.store.lists import is_like, patterns
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
-from orchestrator.store.rows import Values, like_pattern
+from orchestrator.store.rows import Values
 from orchestrator.store.stacks.stacks import StackRow, stack_row_of, stacks_text
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ class StackLists(Repository):
         if wanted.partial:
             yield "partial <> '[]'", {}
         if wanted.name_patterns:
-            yield self._is_like(wanted.name_patterns)
+            like = is_like("stack.name", "patterns", postgres=self._db.postgres)
+            yield like, {"patterns": patterns(wanted.name_patterns, postgres=self._db.postgres)}
         if wanted.older_than_seconds is not None:
             begun = database_time(direct, self._db) - wanted.older_than_seconds
             yield "created_at <= :no_later", {"no_later": begun}
@@ -84,15 +86,6 @@ class StackLists(Repository):
             begun = database_time(direct, self._db) - wanted.newer_than_seconds
             yield "created_at > :later_than", {"later_than": begun}
         yield from self._tag_conditions(wanted)
-
-    def _is_like(self, patterns: Sequence[str]) -> Condition:
-        """Return the condition that the name matches a pattern with ``*`` and ``?``, case-sensitively."""
-        if self._db.postgres:
-            return "name LIKE ANY(:patterns)", {"patterns": [like_pattern(each) for each in patterns]}
-        # SQLite's LIKE is not case-sensitive.
-        patterns = [each.replace("[", "[[]") for each in patterns]
-        like = "EXISTS (SELECT 1 FROM json_each(:patterns) AS pattern WHERE stack.name GLOB pattern.value)"
-        return like, {"patterns": self._db.texts(patterns)}
 
     def _tag_conditions(self, wanted: StackFilter) -> Iterator[Condition]:
         for name, tags in (("tags", wanted.tags), ("not_tags", wanted.not_tags)):
