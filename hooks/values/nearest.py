@@ -1,7 +1,6 @@
 """The nearest right name, for hints; bounded, because a text may hold thousands of wrong names."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 #: The budget: characters of a name times characters of another. Comparing takes up to 70 ns each: a text full of
@@ -42,6 +41,9 @@ class Nearest:
             if self._left < 0:
                 return []
             candidates.append(candidate)
+        # Most names are right.
+        from difflib import get_close_matches
+
         return get_close_matches(beginning, candidates, most, self._alike)
 
 
