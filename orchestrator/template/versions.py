@@ -1,5 +1,6 @@
 """Versions of the template language, in one order: those of CFN's two formats before those of HOT."""
 
+from functools import total_ordering
 from typing import Final
 
 from hooks.values.dataclass import dataclass
@@ -9,7 +10,8 @@ from hooks.values.nearest import Nearest
 HOT, AWS_CFN, HEAT_CFN = "heat_template_version", "AWSTemplateFormatVersion", "HeatTemplateFormatVersion"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@total_ordering
+@dataclass(frozen=True, slots=True)
 class TemplateVersion:
     """One value of a template's version key; later ones compare greater."""
 
@@ -21,6 +23,9 @@ class TemplateVersion:
 
     def __str__(self) -> str:
         return f"{self.date} ({self.alias})" if self.alias else self.date
+
+    def __lt__(self, other: "TemplateVersion") -> bool:
+        return (self.date, self.alias, self.key) < (other.date, other.alias, other.key)
 
     @property
     def is_hot(self) -> bool:
