@@ -6,7 +6,6 @@ instant. At import only the standard library is needed: the launcher of processe
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +61,9 @@ def write_private_file(path: Path, content: bytes) -> None:
     Raises:
         OSError: the system refuses; the file is the one that it was.
     """
+    # Most commands write no file.
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

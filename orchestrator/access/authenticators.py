@@ -6,11 +6,9 @@ A plugin is a class with this contract in the entry points ``isotherm.authentica
 
 import os
 import pwd
-import socket
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
-from orchestrator.access.tokens import TokenFile
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, NotAllowed, PluginMistake, Problem
 from orchestrator.model.identity import Caller, Identity
@@ -55,6 +53,9 @@ class Tokens(Authenticator):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        # Imported where tokens are asked for: who types a command mostly needs none.
+        from orchestrator.access.tokens import TokenFile
+
         self._file = TokenFile(settings.effective_token_file)
 
     def identify(self, credential: str) -> Identity | None:
@@ -122,7 +123,7 @@ def local_caller(settings: Settings, face: str) -> Caller:
     Raises:
         NotAllowed, InvalidInput: as :func:`local_identity`.
     """
-    return Caller(identity=local_identity(settings), origin=f"{face}, {local_user()}@{socket.gethostname()}")
+    return Caller(identity=local_identity(settings), origin=f"{face}, {local_user()}@{os.uname().nodename}")
 
 
 def local_user() -> str:

@@ -4,13 +4,16 @@ The constraint cache keeps positive answers alone, and may be off or out of reac
 answer or a failure will not change for the better: a thousand uses of a missing image are one query.
 """
 
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cache.stores.keys import key_of
-from cache.stores.shared_calls import SharedCalls
 from orchestrator.plugins.asking import EntityFinder, NamedClients
 from orchestrator.sandbox.budget import outside
+
+if TYPE_CHECKING:
+    from cache.stores.shared_calls import SharedCalls
 
 
 class ExaminationClients:
@@ -18,12 +21,23 @@ class ExaminationClients:
 
     def __init__(self, clients: NamedClients) -> None:
         self._clients = clients
-        self._calls: SharedCalls[Any] = SharedCalls(float("inf"))
+        self._lock = threading.Lock()
+        self._made: SharedCalls[Any] | None = None
 
     @classmethod
     def of(cls, clients: NamedClients | None) -> "ExaminationClients | None":
         """Return clients of an examination: these if they are, else new ones; None without clients."""
         return clients if clients is None or isinstance(clients, cls) else cls(clients)
+
+    @property
+    def _calls(self) -> "SharedCalls[Any]":
+        with self._lock:
+            if self._made is None:
+                # Most templates query no other system.
+                from cache.stores.shared_calls import SharedCalls
+
+                self._made = SharedCalls(float("inf"))
+            return self._made
 
     def get(self, name: str) -> EntityFinder:
         """Return the client called ``name``.
@@ -41,7 +55,7 @@ class ExaminationClients:
 class _Once:
     """A client whose queries are made once each; all else is the client's own."""
 
-    def __init__(self, name: str, client: EntityFinder, calls: SharedCalls[Any]) -> None:
+    def __init__(self, name: str, client: EntityFinder, calls: "SharedCalls[Any]") -> None:
         self._name, self._client, self._calls = name, client, calls
 
     @property

@@ -1,7 +1,6 @@
 """Registration of a process: a heartbeat in the table of processes, from its start to its end."""
 
 import os
-import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -36,7 +35,7 @@ def identity_here(*, kind: str, name: str, address: str = "") -> ProcessIdentity
     return ProcessIdentity(
         name=name,
         kind=kind,
-        host=socket.gethostname(),
+        host=os.uname().nodename,
         pid=os.getpid(),
         version=version_of("isotherm"),
         address=address,

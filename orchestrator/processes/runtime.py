@@ -1,7 +1,6 @@
 """Runtime of a process: its store, types, plugins, coordinator and checker, made of the settings."""
 
 import os
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -61,7 +60,7 @@ def process_name(kind: str, celery_name: str = "") -> str:
     """
     # The real host name, not Celery's: other processes of the host look the pid up by it.
     what = celery_name.partition("@")[0] or kind
-    return f"{what}@{socket.gethostname()}:{os.getpid()}:{_started_here():.2f}"
+    return f"{what}@{os.uname().nodename}:{os.getpid()}:{_started_here():.2f}"
 
 
 def _started_here() -> float:
@@ -86,7 +85,7 @@ def is_dead_here(name: str) -> bool:
 
     try:
         host, pid, started = name.partition("@")[2].rsplit(":", 2)
-        if host != socket.gethostname():
+        if host != os.uname().nodename:
             return False
         process = psutil.Process(int(pid))
         # An ended process stays in the process table until its parent waits for it.

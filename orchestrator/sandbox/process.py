@@ -9,7 +9,6 @@ import atexit
 import contextlib
 import os
 import select
-import subprocess
 import sys
 import threading
 import time
@@ -136,6 +135,9 @@ class _Child:
         Raises:
             Unavailable: it cannot be started.
         """
+        # Most processes have no child.
+        import subprocess
+
         self.memory_mib = memory_mib
         # Only our environment variables, no site or user directories: the parent's path contains them.
         command = [sys.executable, "-s", "-S", "-P", "-m", module, str(memory_mib)]

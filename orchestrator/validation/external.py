@@ -5,9 +5,8 @@ The time is that of the slowest queries, not their sum; a template that is refus
 
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import NotVerified, Problem
 from orchestrator.plugins.asking import NamedClients
@@ -19,6 +18,9 @@ from orchestrator.sandbox.budget import outside
 from orchestrator.template.definitions import ResourceDefinition
 from orchestrator.validation.examiner import Examined
 from orchestrator.validation.rules import Types, property_problems, snapshot_problems
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 #: The limit of concurrent queries; a client's own limit may be lower.
 AT_ONCE: Final = 16
@@ -38,6 +40,8 @@ def external_problems(
     checked = list(_checked(examined, asking))
     if not checked:
         return []
+    # Most templates query no other system.
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     # Once a query failed, none begins: a thread would take up a check before it is cancelled.
     failed = threading.Event()
@@ -70,7 +74,7 @@ def external_problems(
         wait([each for each in checks if not each.cancelled()], max(0.0, until - monotonic()))
 
 
-def _in_time(check: Future[list[Problem]], name: str, until: float, seconds: float) -> list[Problem]:
+def _in_time(check: "Future[list[Problem]]", name: str, until: float, seconds: float) -> list[Problem]:
     """Return the result of the check of a resource.
 
     Raises:
