@@ -52,11 +52,11 @@ outputs:
 """
 
 #: Of everything that reads settings.
-SETTINGS = {"click", "structlog"}
+SETTINGS = {"click"}
 #: Of everything that opens the database, as long as all statements are textual: SQLAlchemy takes longest of all.
 DATABASE = {"cython_runtime", "msgpack"}
 #: Of everything that reads templates; msgpack as above.
-LANGUAGE = {"msgpack", "stevedore", "yaml"}
+LANGUAGE = {"msgpack", "yaml"}
 
 
 class Limits(NamedTuple):
@@ -78,12 +78,12 @@ COMMANDS = {
     "stack --help": Limits({"click"}, 74, 140),
     "stack list": Limits(SETTINGS | DATABASE, 112, 210),
     "stack list -f json": Limits(SETTINGS | DATABASE, 112, 210),
-    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 200, 365),
-    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 179, 395),
+    "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 201, 325),
+    "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 180, 295),
     "stack create other -t web.yaml": Limits(
-        SETTINGS | DATABASE | LANGUAGE | {"psutil"},
-        396,
-        610,
+        SETTINGS | DATABASE | LANGUAGE,
+        398,
+        530,
         ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
     ),
 }
