@@ -161,7 +161,7 @@ def test_stacks_in_a_stack_are_told_of_when_they_are_asked_for(store: Store, das
 def test_it_is_said_that_all_is_well_and_up_to_where_though_nothing_happens(
     store: Store, dashboard: Dashboard
 ) -> None:
-    (newest,) = written(store, "db")
+    _, newest = written(store, "web", "db")
     with client(dashboard) as http, http.stream("GET", "/stack/web/stream") as answer:
         said = messages(answer)
         number, first = of(said, "tick")
