@@ -15,6 +15,7 @@ permits every port.
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -32,22 +33,17 @@ from hooks.values.dataclass import dataclass
 #: shared networks, link-local, documentation, benchmarks, relays, multicast and reserved. Of IPv6 that is all but
 #: 2000::/3, hence also IPv4 addresses translated by NAT64 (64:ff9b::/96); and in it Teredo and 6to4, which hold IPv4
 #: addresses too.
-NOT_PUBLIC: Final = tuple(
-    map(
-        ip_network,
-        (
-            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
-            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
-            *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
-            *("::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"),
-        ),
-    )
+NOT_PUBLIC: Final = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+    *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
+    *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+    *("::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"),
 )
 
 #: What may be requested where a user runs everything on their own machine: that machine, and the public Internet.
 OWN_MACHINE: Final = ("*", "127.0.0.0/8", "::1")
 
-_NAMED: Final = re.compile(
+_NAMED: Final = (
     r"(\[(?P<bracketed>[0-9a-f:.]+)\]|(?P<host>\*|(\*\.)?[a-z0-9_][a-z0-9_.-]*))(:(?P<port>[0-9]{1,5}))?"
 )
 _EXPECTED: Final = "expected a host, host:port, *.domain, an address, or a network such as 10.8.0.0/16"
@@ -114,7 +110,7 @@ def _parsed(text: str) -> _Entry:
             return _Entry(network=ip_network(_address(plain) or plain))
         except ValueError as error:
             raise ValueError(f"{text!r} is no network: {error}") from None
-    found = _NAMED.fullmatch(plain)
+    found = re.fullmatch(_NAMED, plain)
     port = int(found["port"]) if found and found["port"] else None
     if found is None or port == 0 or (port or 0) > 65535:
         raise ValueError(f"{text!r} is no target: {_EXPECTED}")
@@ -142,12 +138,18 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
     return address
 
 
+@cache
+def _not_public() -> tuple[IPv4Network | IPv6Network, ...]:
+    """Return the ranges that are not public; most processes send no requests."""
+    return tuple(map(ip_network, NOT_PUBLIC))
+
+
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    return not any(address in each for each in NOT_PUBLIC)
+    return not any(address in each for each in _not_public())
 
 
 def _within_special_range(network: IPv4Network | IPv6Network) -> bool:
     return any(
         network.version == each.version and network.subnet_of(each)  # type: ignore[arg-type]  # of one version
-        for each in NOT_PUBLIC
+        for each in _not_public()
     )

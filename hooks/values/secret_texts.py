@@ -18,7 +18,7 @@ FEWEST_CHARACTERS: Final = 4
 _COMMON: Final = frozenset({"true", "false", "null", "none"})
 #: Base64 of fewer bytes is so short that other text contains it by chance.
 _FEWEST_BYTES: Final = 6
-_PERCENT: Final = re.compile(r"%[0-9A-F]{2}")
+_PERCENT: Final = r"%[0-9A-F]{2}"
 #: What stands where a text was cut.
 _CUTS: Final = ("...", "\u2026")
 _MOST_CUTS: Final = 50
@@ -81,7 +81,7 @@ def _encoded(secret: str) -> Iterator[str]:
     yield secret
     for escaped in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield escaped
-        yield _PERCENT.sub(lambda found: found.group().lower(), escaped)
+        yield re.sub(_PERCENT, lambda found: found.group().lower(), escaped)
     for ascii_only in (True, False):
         escaped = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
         yield escaped

@@ -8,7 +8,7 @@ from hooks.errors import HookError, ReadOnly
 from hooks.values.secret_texts import MASK
 from hooks.values.texts import tellable
 
-_IN_URL: Final = re.compile(r"(\w+://)[^/@\s]*@")
+_IN_URL: Final = r"(\w+://)[^/@\s]*@"
 
 
 def words_of(error: BaseException, options: object = None) -> str:
@@ -47,4 +47,4 @@ def _masked(text: str, options: object) -> str:
         from hooks.values.masking import without_secrets
 
         text = without_secrets(text, options)
-    return _IN_URL.sub(rf"\1{MASK}@", text)
+    return re.sub(_IN_URL, rf"\1{MASK}@", text)

@@ -7,7 +7,7 @@ from orchestrator.config.section import Section, setting
 
 #: The schemes of Redis URLs.
 REDIS_SCHEMES: Final = ("redis://", "rediss://")
-_SERVER: Final = re.compile(r"[\w.-]+:\d+")
+_SERVER: Final = r"[\w.-]+:\d+"
 
 
 class CachePlace(NamedTuple):
@@ -39,7 +39,7 @@ def _backend_at(url: str) -> str:
         return "memory"
     if url.startswith((*REDIS_SCHEMES, "unix://")):
         return "redis"
-    if _SERVER.fullmatch(url):
+    if re.fullmatch(_SERVER, url):
         return "memcached"
     # The scheme of another URL is no backend, and is refused as one.
     return url.partition("://")[0] if "://" in url else "file"

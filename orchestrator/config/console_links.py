@@ -12,7 +12,7 @@ from hooks.values.nearest import nearest
 #: The names that a pattern may have in braces.
 PLACES: Final = ("physical_id", "resource", "stack", "stack_id", "project")
 #: Scheme and host are fixed: what comes from a resource is a part of the path, the query or the fragment.
-_FIXED: Final = re.compile(r"https?://[^\s/?#@{}\\]+([/?#][^\s\\]*)?")
+_FIXED: Final = r"https?://[^\s/?#@{}\\]+([/?#][^\s\\]*)?"
 
 
 def require_links(patterns: Mapping[str, str]) -> None:
@@ -33,7 +33,7 @@ def require_links(patterns: Mapping[str, str]) -> None:
                 raise ValueError(f"{kind}: there is no {{{place}}}; {nearest(place, PLACES)}")
             if form or conversion:
                 raise ValueError(f"{kind}: expected {{{place}}} without a format")
-        if not _FIXED.fullmatch(pattern):
+        if not re.fullmatch(_FIXED, pattern):
             raise ValueError(
                 f"{kind}: expected an address that begins with http:// or https:// and a host, without a user, blanks "
                 "and backslashes; names in braces may stand behind the host"

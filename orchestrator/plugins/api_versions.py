@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
-_VERSION: Final = re.compile(r"v?\d+(\.\d+)*")
+_VERSION: Final = r"v?\d+(\.\d+)*"
 #: One clause of a range; ``===``, which compares texts, is not supported.
-_BOUND: Final = re.compile(r"\s*(>=|<=|>|<|!=|==|~=)\s*\d+(\.\d+)*(\.\*)?\s*")
+_BOUND: Final = r"\s*(>=|<=|>|<|!=|==|~=)\s*\d+(\.\d+)*(\.\*)?\s*"
 _FORMS: Final = 'a version such as "2.1", a span such as "2.1-2.90" or a range such as ">=2.1,<3"'
 
 
@@ -46,12 +46,12 @@ class AllowedVersions:
     def _range(self) -> str:
         from packaging.specifiers import InvalidSpecifier
 
-        if _VERSION.fullmatch(self.text):
+        if re.fullmatch(_VERSION, self.text):
             return f"=={self.text}"
         ends = self.text.split("-")
-        if len(ends) == 2 and all(map(_VERSION.fullmatch, ends)):
+        if len(ends) == 2 and all(re.fullmatch(_VERSION, end) for end in ends):
             return f">={ends[0]},<={ends[1]}"
-        if not all(map(_BOUND.fullmatch, self.text.split(","))):
+        if not all(re.fullmatch(_BOUND, bound) for bound in self.text.split(",")):
             raise InvalidSpecifier(self.text)
         return self.text
 

@@ -44,9 +44,9 @@ def shown(value: object) -> str:
 PATTERN_SECONDS: Final = 1.0
 _PATTERN_MEMORY_MIB: Final = 256
 _SANDBOX: Final = Sandbox("orchestrator.template.pattern_matching")
-_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
-_CHARACTERS: Final = re.compile(r"\[\^?\]?[^\]]*\]")
-_REPEATED: Final = re.compile(r"[*+?{]")
+_ESCAPED: Final = r"(?s)\\."
+_CHARACTERS: Final = r"\[\^?\]?[^\]]*\]"
+_REPEATED: Final = r"[*+?{]"
 
 
 def is_plain(pattern: str) -> bool:
@@ -54,8 +54,8 @@ def is_plain(pattern: str) -> bool:
 
     That holds with at most one repetition, and neither groups nor alternatives; of other patterns it is unknown.
     """
-    text = _CHARACTERS.sub("c", _ESCAPED.sub("e", pattern))
-    return not any(mark in text for mark in "(|") and len(_REPEATED.findall(text)) <= 1
+    text = re.sub(_CHARACTERS, "c", re.sub(_ESCAPED, "e", pattern))
+    return not any(mark in text for mark in "(|") and len(re.findall(_REPEATED, text)) <= 1
 
 
 class CannotEvaluate(Exception):

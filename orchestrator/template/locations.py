@@ -18,18 +18,18 @@ UNNAMED_DIRECTORY: Final = "<cwd>"
 #: The endings of template files that are used as resource types.
 TEMPLATE_ENDINGS: Final = (".yaml", ".template")
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_WEB = re.compile(r"https?://", re.IGNORECASE)
+_URL = r"[A-Za-z][A-Za-z0-9+.-]*://"
+_WEB = r"(?i)https?://"
 
 
 def is_url(name: str) -> bool:
     """Whether a name is a URL, not a path."""
-    return _URL.match(name) is not None
+    return re.match(_URL, name) is not None
 
 
 def is_web(name: str) -> bool:
     """Whether a name is an http or https URL."""
-    return _WEB.match(name) is not None
+    return re.match(_WEB, name) is not None
 
 
 def is_template(name: str) -> bool:

@@ -9,7 +9,7 @@ from orchestrator.errors import InvalidInput, Problem
 from orchestrator.plugins.machine_requirements import LOCAL_NODE
 
 #: The name is part of queue, mailbox and directory names: brokers take other characters for patterns.
-_NODE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_NODE_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"
 #: The rule of :func:`is_node_name`, for messages.
 NODE_NAME: Final = "a letter or a digit first, then letters, digits, '_', '-' and '.', at most 63 in all"
 
@@ -19,7 +19,7 @@ _AGENT: Final = "agent-"
 
 def is_node_name(name: str) -> bool:
     """Return whether a machine may have this name: see :data:`NODE_NAME`."""
-    return _NODE_NAME.fullmatch(name) is not None
+    return re.fullmatch(_NODE_NAME, name) is not None
 
 
 def check_node_name(name: str) -> None:
