@@ -1,6 +1,5 @@
 """Progress of an operation in lines, for logs and pipes; and the sentences on what resources wait for."""
 
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -47,5 +46,8 @@ def in_lines(reasons: Mapping[str, str]) -> list[str]:
 
 def clear_line(stack: "StackView", held: "HookView") -> str:
     """Return a line that names the hook at which a resource is held, and the command that clears it."""
+    # Few stacks have hooks.
+    import shlex
+
     command = f"isotherm stack hook clear {shlex.quote(stack.name)} {shlex.quote(held.resource)}"
     return printable(f"{held.resource} is held at {held.kind}; continue with: {command}")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from hooks.events import EventSink
 from orchestrator.config.replacement import NO_REPLACEMENT, Replacement
-from orchestrator.sinks.pump import Pump
-from orchestrator.store.installation.sink_cursors import SinkCursors
 
 if TYPE_CHECKING:
     from orchestrator.sinks.environments import EnvironmentSinks
+    from orchestrator.sinks.pump import Pump
     from orchestrator.sinks.stack_pump import StackPump
+    from orchestrator.store.installation.sink_cursors import SinkCursors
 
 #: How long the end of a command waits for the delivery of remaining events.
 PATIENCE_SECONDS: Final = 3.0
@@ -22,7 +22,7 @@ class Pumps:
 
     def __init__(
         self,
-        cursors: SinkCursors,
+        cursors: "SinkCursors",
         sinks: Sequence[EventSink],
         environment_sinks: "EnvironmentSinks | None" = None,
         *,
@@ -31,8 +31,8 @@ class Pumps:
         replacement: Replacement = NO_REPLACEMENT,
     ) -> None:
         # Not of environments: their authors must not be able to have processes replaced.
-        self._of_settings = Pump(cursors, sinks, owner=owner, is_dead=is_dead, replacement=replacement)
-        self._all: list[Pump | StackPump] = [self._of_settings]
+        self._of_settings = [_pump(cursors, sinks, owner, is_dead, replacement)] if sinks else []
+        self._all: list[Pump | StackPump] = [*self._of_settings]
         if environment_sinks is not None:
             self._all.append(_stack_pump(cursors, environment_sinks, owner, is_dead))
         self._is_closed = False
@@ -43,7 +43,8 @@ class Pumps:
         Raises:
             Unavailable: the database does not answer.
         """
-        self._of_settings.register()
+        for pump in self._of_settings:
+            pump.register()
 
     def start(self) -> None:
         """Start delivery, unless it is started."""
@@ -67,8 +68,21 @@ class Pumps:
             pump.join()
 
 
+def _pump(
+    cursors: "SinkCursors",
+    sinks: Sequence[EventSink],
+    owner: str,
+    is_dead: Callable[[str], bool],
+    replacement: Replacement,
+) -> "Pump":
+    # Many installations have no sinks.
+    from orchestrator.sinks.pump import Pump
+
+    return Pump(cursors, sinks, owner=owner, is_dead=is_dead, replacement=replacement)
+
+
 def _stack_pump(
-    cursors: SinkCursors, sinks: "EnvironmentSinks", owner: str, is_dead: Callable[[str], bool]
+    cursors: "SinkCursors", sinks: "EnvironmentSinks", owner: str, is_dead: Callable[[str], bool]
 ) -> "StackPump":
     # Few installations let environments name sinks.
     from orchestrator.sinks.stack_pump import StackPump
