@@ -12,7 +12,7 @@ import pytest
 import orchestrator.store
 
 #: Reaches for a connection by itself.
-_CONNECTS = re.compile(r"_(db|database)\.((timed_)?write|read|snapshot)\(")
+_CONNECTS = re.compile(r"_(db|database)\.((timed_)?(write|transaction)|read|reading|snapshot|moment)\(")
 
 
 @cache
