@@ -7,10 +7,7 @@ from typing import Any, Final
 
 from hooks.values.frozen import frozen
 from hooks.values.lazy import LazyMapping
-from orchestrator.store import tables
-from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
-from orchestrator.store.rows import chunked
 
 #: The resource name of annotations of the stack itself.
 STACK: Final = ""
@@ -37,14 +34,16 @@ class Annotations(Repository):
 
     def all(self, stack_ids: Sequence[str]) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
         """Return the annotations of stacks and their resources, by the stack's id and the resource's name."""
-        annotation = tables.annotation
+        if not stack_ids:
+            return {}
+        sql = f"""
+            SELECT stack_id, plugin, resource, value FROM annotation
+            WHERE stack_id {self._db.in_list("stack_ids")} ORDER BY plugin"""  # a text of ours
         found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
-        for some in chunked(stack_ids):
-            sql = sa.select(annotation).where(annotation.c.stack_id.in_(some))
-            for row in self._db.rows(sql.order_by(annotation.c.plugin)):
-                found.setdefault((row.stack_id, row.resource), {})[row.plugin] = self._unpacked(
-                    row.value, row.stack_id, row.plugin, row.resource
-                )
+        for row in self._db.rows(sql, {"stack_ids": self._db.texts(stack_ids)}):
+            found.setdefault((row.stack_id, row.resource), {})[row.plugin] = self._unpacked(
+                row.value, row.stack_id, row.plugin, row.resource
+            )
         return found
 
     def _unpacked(self, packed: bytes, *key: str) -> Mapping[str, Any]:

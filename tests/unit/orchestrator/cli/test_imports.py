@@ -79,6 +79,7 @@ COMMANDS = {
     "stack list": Limits(SETTINGS | DATABASE, 112, 210),
     "stack list -f json": Limits(SETTINGS | DATABASE, 112, 210),
     "stack show web": Limits(SETTINGS | DATABASE | LANGUAGE, 201, 325),
+    "stack resource list web": Limits(SETTINGS | DATABASE, 135, 208),
     "template validate -t web.yaml": Limits(SETTINGS | LANGUAGE | {"cython_runtime"}, 180, 295),
     "stack create other -t web.yaml": Limits(
         SETTINGS | DATABASE | LANGUAGE,
