@@ -1,14 +1,16 @@
 """Drift on record: what an observation found is written in one transaction, unless an operation came in between."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-
-import sqlalchemy as sa
+from typing import Final
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.drift import DETECTED, DRIFT, RESOLVED, Finding, Standing
 from orchestrator.model.record import Record
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import Query, Row, Values, chunked
@@ -71,6 +73,9 @@ class Overtaken(Exception):
     """An operation has begun since the stacks were read; nothing was recorded."""
 
 
+_STANDING: Final = "SELECT resource_id FROM drift WHERE stack_id = :stack_id AND standing = :standing"
+
+
 class Drifts(Repository):
     """Operations on drift."""
 
@@ -86,9 +91,8 @@ class Drifts(Repository):
 
     def under_repair(self, stack_id: str) -> frozenset[str]:
         """Return the ids of a stack's rows that its next update compares with their objects, because of drift."""
-        drift = tables.drift
-        mine = (drift.c.stack_id == stack_id) & (drift.c.standing == Standing.REPAIRING.value)
-        return frozenset(self._db.column(sa.select(drift.c.resource_id).where(mine)))
+        rows = self._db.rows(_STANDING, {"stack_id": stack_id, "standing": Standing.REPAIRING.value})
+        return frozenset(row.resource_id for row in rows)
 
     def drifted(self, stack_ids: Sequence[str]) -> frozenset[str]:
         """Return which of some outermost stacks have drift."""

@@ -1,11 +1,12 @@
 """Operator health marks of resources (``mark-unhealthy``), recorded under the stack's lock."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
-import sqlalchemy as sa
+from collections.abc import Iterable, Sequence
 
 from orchestrator.model.actions import CHECK
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked

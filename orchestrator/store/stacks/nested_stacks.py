@@ -35,6 +35,27 @@ _ACTIVE: Final = f"""
     ORDER BY n.state, n.no LIMIT {ACTIVE}"""  # constants
 
 
+#: The stacks nested in a tree below a depth.
+_INSIDE: Final = """
+    SELECT id, parent_id, parent_resource, status FROM stack
+    WHERE root_id = :root_id AND deleted_at IS NULL AND depth > :depth"""
+#: The stacks of a tree with a resource that needs a visit.
+_UNSOUND: Final = f"""
+    SELECT DISTINCT stack.id FROM stack JOIN resource ON resource.stack_id = stack.id
+    WHERE stack.root_id = :root_id AND stack.deleted_at IS NULL AND NOT {tables.IS_GONE}
+        AND (
+            resource.unhealthy OR resource.status <> 'COMPLETE'
+            OR resource.id IN (
+                SELECT drift.resource_id FROM drift
+                WHERE drift.root_id = :root_id AND drift.standing = :repairing
+            )
+            OR resource.id IN (
+                SELECT reader.resource_id FROM output_reader reader
+                WHERE reader.root_id = :root_id AND reader.stale
+            )
+        )"""
+
+
 class Families(Repository):
     """Reads of trees of stacks, and the release of a nested stack."""
 
@@ -169,28 +190,13 @@ class Families(Repository):
         # A new stack has neither nested ones nor drift.
         from orchestrator.model.drift import Standing
 
-        stack, resource, drift, reader = tables.stack, tables.resource, tables.drift, tables.output_reader
-        in_tree = drift.c.root_id == stack_row.root_id
-        repaired = sa.select(drift.c.resource_id).where(in_tree, drift.c.standing == Standing.REPAIRING.value)
-        outdated = sa.select(reader.c.resource_id).where(
-            reader.c.root_id == stack_row.root_id, reader.c.stale
-        )
-        tree = (stack.c.root_id == stack_row.root_id) & stack.c.deleted_at.is_(None)
-        inside = sa.select(stack.c.id, stack.c.parent_id, stack.c.parent_resource, stack.c.status)
-        is_wrong = resource.c.unhealthy | (resource.c.status != "COMPLETE") | resource.c.id.in_(repaired)
-        wrong = (is_wrong | resource.c.id.in_(outdated)) & ~tables.is_gone()
-        with self._db.read() as connection:
-            rows = connection.execute(inside.where(tree, stack.c.depth > stack_row.depth)).all()
+        tree = {"root_id": stack_row.root_id}
+        with self._db.reading() as direct:
+            rows = direct.rows(_INSIDE, {**tree, "depth": stack_row.depth})
             if not rows:
                 return frozenset()
-            unsound = set(
-                connection.execute(
-                    sa.select(stack.c.id)
-                    .join(resource, resource.c.stack_id == stack.c.id)
-                    .where(tree, wrong)
-                    .distinct()
-                ).scalars()
-            )
+            wrong = direct.rows(_UNSOUND, {**tree, "repairing": Standing.REPAIRING.value})
+            unsound = {row.id for row in wrong}
         parents = {row.id: (row.parent_id, row.parent_resource) for row in rows}
         found = set()
         for row in rows:

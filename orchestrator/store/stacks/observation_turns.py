@@ -1,16 +1,17 @@
 """Observation policies, and turns: which process observes a stack, when, and under which attempt."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from orchestrator.model.drift import Standing
 from orchestrator.model.observation_policy import ObservationPolicy
 from orchestrator.model.observation_times import next_due
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
@@ -259,7 +260,7 @@ def _texts_of(policy: ObservationPolicy) -> list[str]:
     return [policy_text(policy), *(["{}"] if policy == ObservationPolicy() else [])]
 
 
-def _turn(row: "AnyRow | Row") -> ObservationTurn:
+def _turn(row: AnyRow | Row) -> ObservationTurn:
     read: Callable[[str], Any] = json.loads
     return ObservationTurn(
         stack_id=row.stack_id,

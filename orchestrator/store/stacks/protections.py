@@ -1,14 +1,15 @@
 """Protection of stacks and resources: an operator's marks, recorded under the stacks' locks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-
-import sqlalchemy as sa
 
 from hooks.values.dataclass import dataclass
 from hooks.values.states import PROTECT, UNPROTECT
 from orchestrator.config.caller import caller
 from orchestrator.store import tables
+from orchestrator.store.alchemy import sa
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked

@@ -6,7 +6,6 @@ was updated.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,61 +34,31 @@ class History:
     unsettled: frozenset[str]
 
 
-#: The parts of a node's key.
-_KEY: Final = ("no", "traversal")
+_IS_ANOTHER: Final = """(
+    resource.applied_traversal <> resource.planned_traversal OR resource.applied_no <> resource.planned_no
+)"""
+#: What was planned for rows and what was applied, which is read for its own only if it is another node's.
+_FRAGMENTS: Final = f"""
+    SELECT resource.id, planned.fragment AS planned, applied.fragment AS applied,
+        resource.planned_no, resource.planned_traversal, resource.applied_no, resource.applied_traversal,
+        resource.applied_no IS NOT NULL AND NOT {_IS_ANOTHER} AS is_one
+    FROM resource
+        JOIN node planned
+            ON planned.no = resource.planned_no AND planned.traversal_id = resource.planned_traversal
+        LEFT JOIN node applied
+            ON applied.no = resource.applied_no AND applied.traversal_id = resource.applied_traversal
+            AND {_IS_ANOTHER}
+    WHERE NOT {tables.IS_GONE}"""  # constants
+_UNSETTLED: Final = """
+    SELECT node.resource_id FROM node JOIN traversal ON traversal.id = :traversal_id
+    WHERE node.traversal_id || '' = :traversal_id AND node.resource_id IS NOT NULL
+        AND (traversal.status = 'IN_PROGRESS' OR node.attempt > 0)
+        AND node.state IN ('blocked', 'ready', 'waiting', 'running')"""
 
 
 def _fragment() -> sa.Select[tuple[bytes | None, int, str]]:
     node = tables.node
     return sa.select(node.c.fragment, node.c.no, node.c.traversal_id)
-
-
-def _fragments_of(which: sa.ColumnElement[bool]) -> Query:
-    resource, planned, applied = (
-        tables.resource,
-        tables.node.alias("planned"),
-        tables.node.alias("applied"),
-    )
-    is_another = sa.or_(
-        resource.c.applied_traversal != resource.c.planned_traversal,
-        resource.c.applied_no != resource.c.planned_no,
-    )
-    at_planned = (planned.c.no == resource.c.planned_no) & (
-        planned.c.traversal_id == resource.c.planned_traversal
-    )
-    at_applied = (applied.c.no == resource.c.applied_no) & (
-        applied.c.traversal_id == resource.c.applied_traversal
-    )
-    return (
-        sa.select(
-            resource.c.id,
-            planned.c.fragment.label("planned"),
-            applied.c.fragment.label("applied"),
-            *(resource.c[f"{which}_{part}"] for which in ("planned", "applied") for part in _KEY),
-            (resource.c.applied_no.is_not(None) & ~is_another).label("is_one"),
-        )
-        .select_from(resource)
-        .join(planned, at_planned)
-        .outerjoin(applied, at_applied & is_another)
-        .where(which, ~tables.is_gone())
-    )
-
-
-@functools.cache
-def _fragments_of_stack() -> Query:
-    return _fragments_of(tables.resource.c.stack_id == sa.bindparam("stack_id"))
-
-
-@functools.cache
-def _unsettled_of() -> Query:
-    node, traversal = tables.node, tables.traversal
-    begun = (traversal.c.status == "IN_PROGRESS") | (node.c.attempt > 0)
-    return (
-        sa.select(node.c.resource_id)
-        .join(traversal, traversal.c.id == tables.TRAVERSAL_ID)
-        .where(tables.OF_TRAVERSAL, node.c.resource_id.is_not(None), begun)
-        .where(node.c.state.in_(("blocked", "ready", "waiting", "running")))
-    )
 
 
 class Histories(Repository):
@@ -113,8 +82,9 @@ class Histories(Repository):
 
         What was applied to them is unknown: it was by the values of another stack, which may hide others.
         """
-        some = tables.resource.c.id.in_(sorted(row.id for row in rows))
-        planned, _ = self._read_all(self._db.rows(_fragments_of(some)))
+        sql = f"{_FRAGMENTS} AND resource.id {self._db.in_list('ids')}"
+        found = self._db.rows(sql, {"ids": self._db.texts(sorted(row.id for row in rows))})
+        planned, _ = self._read_all(found)
         return History(
             planned={**history.planned, **planned},
             applied=history.applied,
@@ -123,7 +93,9 @@ class Histories(Repository):
         )
 
     def _fragments(self, stack_id: str) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
-        return self._read_all(self._db.rows(_fragments_of_stack(), {"stack_id": stack_id}))
+        return self._read_all(
+            self._db.rows(f"{_FRAGMENTS} AND resource.stack_id = :stack_id", {"stack_id": stack_id})
+        )
 
     def _read_all(self, rows: Iterable[Any]) -> tuple[dict[str, Fragment], dict[str, Fragment]]:
         was_planned, was_applied = {}, {}
@@ -184,4 +156,5 @@ class Histories(Repository):
         return fragment
 
     def _unsettled(self, traversal_id: str) -> frozenset[str]:
-        return frozenset(self._db.column(_unsettled_of(), {"of_traversal_id": traversal_id}))
+        rows = self._db.rows(_UNSETTLED, {"traversal_id": traversal_id})
+        return frozenset(row.resource_id for row in rows)

@@ -214,6 +214,13 @@ _RENAMED: Final = f"""
 _MADE_IN: Final = f"""
     WHERE resource.made_stack_id = :stack_id AND resource.transferred_at IS NOT NULL AND NOT {tables.IS_GONE}
     ORDER BY resource.replaced_by IS NOT NULL, resource.updated_at DESC"""
+#: The types of resources in trees; a name may be that of a stack or its id.
+_TYPES_IN_TREES: Final = f"""
+    SELECT DISTINCT resource.type FROM resource JOIN stack ON stack.id = resource.stack_id
+    WHERE stack.root_id IN (
+            SELECT named.root_id FROM stack AS named
+            WHERE named.project = :project AND (named.name = :name OR named.id = :name) AND named.deleted_at IS NULL
+        ) AND stack.deleted_at IS NULL AND NOT {tables.IS_GONE}"""
 _JOB: Final = "SELECT id, stack_id, traversal_id, status, refusal FROM job WHERE id = :id"
 
 
@@ -277,16 +284,8 @@ class Stacks(Repository):
 
     def types_in_trees(self, name: str, *, project: str) -> list[str]:
         """Return the types of the rows in all trees with a stack of this name or id that are not deleted."""
-        stack, named, resource = tables.stack, tables.stack.alias("named"), tables.resource
-        is_named = (named.c.project == project) & ((named.c.name == name) | (named.c.id == name))
-        roots = sa.select(named.c.root_id).where(is_named, named.c.deleted_at.is_(None))
-        sql = (
-            sa.select(resource.c.type)
-            .distinct()
-            .join(stack, stack.c.id == resource.c.stack_id)
-            .where(stack.c.root_id.in_(roots), stack.c.deleted_at.is_(None), ~tables.is_gone())
-        )
-        return list(self._db.column(sql))
+        rows = self._db.rows(_TYPES_IN_TREES, {"name": name, "project": project})
+        return [row.type for row in rows]
 
     # -- resources ---------------------------------------------------------------------------------------------
 
