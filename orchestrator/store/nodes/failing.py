@@ -75,7 +75,7 @@ def fail_traversal(
         connection.execute(traversal.update().where(traversal.c.id == traversal_id).values(options="{}"))
         values |= in_service_values(template_id, left)
     connection.execute(stack.update().where(stack.c.traversal_id == traversal_id).values(**values))
-    fail_snapshot(connection, codec, traversal_id, reason)
+    fail_snapshot(transaction, codec, traversal_id, reason)
     hold_nodes(connection, database, "traversal_id = :traversal_id", {"traversal_id": traversal_id})
     never_started = (node.c.state == "ready") & (node.c.attempt == 0) & (node.c.phase != END)
     mine = tables.in_traversal(traversal_id)

@@ -8,32 +8,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.model.messages import CONVERGE
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
 
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Direct
 
-def widen_requirements(connection: sa.Connection, traversal_id: str) -> None:
+#: The rows whose convergence has begun and is not ended, where these require anything.
+_BEGUN: Final = f"""
+    SELECT resource_id, requirements FROM node
+    WHERE traversal_id || '' = :traversal_id AND phase = '{CONVERGE}' AND attempt > 0 AND state <> 'done'
+        AND requirements <> '[]'"""
+_REQUIRED: Final = f"SELECT id, requires FROM resource WHERE stack_id = :stack_id AND NOT {tables.IS_GONE}"
+
+
+def widen_requirements(direct: Direct, traversal_id: str) -> None:
     """Add the new requirements to every row whose convergence a traversal has begun and not ended.
 
     A finished step does so itself; this is for running steps, and those of dead workers.
     """
-    node, resource = tables.node, tables.resource
-    mine = tables.in_traversal(traversal_id)
-    begun: Sequence[Any] = connection.execute(
-        sa.select(node.c.resource_id, node.c.requirements).where(
-            mine,
-            node.c.phase == CONVERGE,
-            node.c.attempt > 0,
-            node.c.state != "done",
-            node.c.requirements != "[]",
-        )
-    ).all()
+    begun = direct.rows(_BEGUN, {"traversal_id": traversal_id})
     numbers = {no for row in begun for no in json.loads(row.requirements)}
     if not numbers:
         return
+    node, resource, connection = tables.node, tables.resource, direct.alchemy
+    mine = tables.in_traversal(traversal_id)
     ids: dict[int, str] = {
         row.no: row.resource_id
         for row in connection.execute(
@@ -55,12 +57,7 @@ def both(before: Sequence[str], given: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*before, *given]))
 
 
-def requirements_of(connection: sa.Connection, stack_id: str) -> Mapping[str, tuple[str, ...]]:
+def requirements_of(direct: Direct, stack_id: str) -> Mapping[str, tuple[str, ...]]:
     """Return the requirements of a stack's rows that are not deleted, by id."""
-    resource = tables.resource
-    rows = connection.execute(
-        sa.select(resource.c.id, resource.c.requires).where(
-            resource.c.stack_id == stack_id, ~tables.is_gone()
-        )
-    )
+    rows = direct.rows(_REQUIRED, {"stack_id": stack_id})
     return {row.id: tuple(json.loads(row.requires)) for row in rows}

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from orchestrator.errors import cut
 from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
+from orchestrator.store.direct import Direct
+
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Transaction
 
 #: The most characters of faults in a stack's reason.
 SHOWN = 1000
 
+_FAILURES: Final = """
+    SELECT node.key, event.reason
+    FROM node
+        JOIN event ON event.traversal_id = :traversal_id AND event.resource_id = node.resource_id
+            AND event.status = 'FAILED'
+        JOIN stack ON stack.id = event.stack_id AND stack.traversal_id = :traversal_id
+    WHERE node.traversal_id || '' = :traversal_id AND node.phase = :phase AND node.state = 'failed'
+    ORDER BY node.key"""
 
-def faults_of(connection: sa.Connection, traversal_id: str) -> str:
+
+def faults_of(transaction: Transaction, traversal_id: str) -> str:
     """Return the faults that a traversal's check of a stack found, in words; empty for none."""
-    stack = tables.stack
-    reasons = failures_of(connection, traversal_id, OPERATE)
-    template = connection.execute(
+    stack, direct = tables.stack, Direct.of(transaction)
+    reasons = failures_of(direct, traversal_id, OPERATE)
+    template = direct.alchemy.execute(
         sa.select(stack.c.template_id, stack.c.completed_template_id, stack.c.partial).where(
             stack.c.traversal_id == traversal_id
         )
@@ -26,19 +41,7 @@ def faults_of(connection: sa.Connection, traversal_id: str) -> str:
     return cut("; ".join(reasons), SHOWN)
 
 
-def failures_of(connection: sa.Connection, traversal_id: str, phase: str) -> list[str]:
+def failures_of(direct: Direct, traversal_id: str, phase: str) -> list[str]:
     """Return the reasons of the failed nodes of one phase of a traversal, sorted by resource."""
-    node, stack, event = tables.node, tables.stack, tables.event
-    found = connection.execute(
-        sa.select(node.c.key, event.c.reason)
-        .join(
-            event,
-            (event.c.traversal_id == traversal_id)
-            & (event.c.resource_id == node.c.resource_id)
-            & (event.c.status == "FAILED"),
-        )
-        .join(stack, (stack.c.id == event.c.stack_id) & (stack.c.traversal_id == traversal_id))
-        .where(tables.in_traversal(traversal_id), node.c.phase == phase, node.c.state == "failed")
-        .order_by(node.c.key)
-    ).all()
-    return [f"resources.{row.key}: {row.reason}" for row in found]
+    found = direct.rows(_FAILURES, {"traversal_id": traversal_id, "phase": phase})
+    return [f"resources.{row.key}: {direct.opened(row.reason)}" for row in found]

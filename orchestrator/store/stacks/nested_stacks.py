@@ -14,7 +14,7 @@ from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import chunked
 from orchestrator.store.stacks.stacks import NodeCounts, StackRow, stack_row_of, stacks_text
 from orchestrator.store.stacks.tallies import Tally, tallies, under_way
-from orchestrator.store.stacks.unclean import unclean
+from orchestrator.store.stacks.unclean import IS_UNCLEAN
 
 if TYPE_CHECKING:
     from orchestrator.store.direct import Direct
@@ -66,7 +66,8 @@ class Families(Repository):
 
     def is_unclean(self, stack_id: str) -> bool:
         """Return whether a stack's last definition is in service, but removing other rows failed."""
-        return self._db.first(unclean(tables.stack.c.id == stack_id)) is not None
+        sql = f"SELECT stack.id FROM stack WHERE stack.id = :id AND {IS_UNCLEAN}"  # a constant
+        return self._db.first(sql, {"id": stack_id}) is not None
 
     @retrying
     def in_tree(self, root_id: str) -> list[StackRow]:

@@ -17,6 +17,7 @@ from orchestrator.store.rows import chunked
 if TYPE_CHECKING:
     from orchestrator.model.nested_stack import Fence
     from orchestrator.store.database import Database
+    from orchestrator.store.direct import Direct
     from orchestrator.store.rows import AnyRow, Query
     from orchestrator.store.stacks.stacks import StackRow
 
@@ -210,18 +211,17 @@ class OutputReaders(Repository):
         Raises:
             Conflict: some do; those of its own project are named.
         """
-        with self._db.read() as connection:
-            refuse_read(connection, stack_id, project)
+        with self._db.reading() as direct:
+            refuse_read(direct, stack_id, project)
 
 
-def refuse_read(connection: sa.Connection, stack_id: str, project: str) -> None:
+def refuse_read(direct: Direct, stack_id: str, project: str) -> None:
     """Refuse to delete a stack whose outputs other stacks read, in the transaction that holds the stack.
 
     Raises:
         Conflict: some do; those of its own project are named.
     """
-    which = tables.output_reader.c.source_id == stack_id
-    readers = [OutputReader.of(row) for row in connection.execute(_readers().where(which))]
+    readers = [OutputReader.of(row) for row in direct.rows(_OF_SOURCE, {"source_id": stack_id})]
     if readers:
         raise Conflict(
             f"nothing was deleted: {sentence_of(readers, project)}; "

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.model.codec import Codec
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
 from orchestrator.store.direct import Direct, Transaction
 from orchestrator.store.rows import AnyRow
+
+#: The cursors of a stack's sinks; those of sinks that are still named come first.
+_KNOWN: Final = """
+    SELECT name, type, options, sink_cursor.position, until FROM sink_cursor
+    WHERE stack_id = :stack_id ORDER BY until IS NOT NULL, name"""
 
 #: A sink as an environment names it: its type, and its options.
 Sink = tuple[str, Mapping[str, Any]]
@@ -31,13 +36,11 @@ def write_stack_sinks(
     """
     if is_new and not wanted:
         return
-    cursor, event, connection = tables.sink_cursor, tables.event, Direct.of(transaction).alchemy
-    mine = cursor.c.stack_id == stack_id
-    # Cursors of sinks that are still named come first.
-    order = (cursor.c.until.is_not(None), cursor.c.name)
-    known = [] if is_new else connection.execute(sa.select(cursor).where(mine).order_by(*order)).all()
+    direct = Direct.of(transaction)
+    known = [] if is_new else direct.rows(_KNOWN, {"stack_id": stack_id})
     if not known and not wanted:
         return
+    cursor, event, connection = tables.sink_cursor, tables.event, direct.alchemy
     done = [row.name for row in known if row.until is not None and row.position >= row.until]
     left: list[tuple[str, Sink]] = [
         (row.name, (row.type, _options(codec, row)))

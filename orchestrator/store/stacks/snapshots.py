@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hooks.values.dataclass import dataclass
 from hooks.values.nearest import did_you_mean
@@ -13,9 +13,19 @@ from orchestrator.model.messages import OPERATE
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
 from orchestrator.store.database import bulk_insert
+from orchestrator.store.direct import Direct
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying
 from orchestrator.store.rows import AnyRow, Query, Values
+
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Transaction
+
+#: The snapshot that a traversal takes; most traversals take none. By the stack's id, which has an index.
+_BEING_MADE: Final = """
+    SELECT id FROM snapshot
+    WHERE stack_id = (SELECT traversal.stack_id FROM traversal WHERE traversal.id = :traversal_id)
+        AND traversal_id = :traversal_id AND action = 'CREATE' AND status = 'IN_PROGRESS'"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,27 +107,28 @@ def insert_snapshot(
     )
 
 
-def complete_snapshot(connection: sa.Connection, codec: Codec, traversal_id: str) -> None:
+def complete_snapshot(transaction: Transaction, codec: Codec, traversal_id: str) -> None:
     """Complete a traversal's snapshot with its entries, in the transaction that completes the traversal."""
-    _end_snapshot(connection, codec, traversal_id, status="COMPLETE", reason="")
+    _end_snapshot(transaction, codec, traversal_id, status="COMPLETE", reason="")
 
 
-def fail_snapshot(connection: sa.Connection, codec: Codec, traversal_id: str, reason: str) -> None:
+def fail_snapshot(transaction: Transaction, codec: Codec, traversal_id: str, reason: str) -> None:
     """Fail a traversal's snapshot, if it takes one, in the transaction that ends the traversal.
 
     The entries so far are kept, so that they can be deleted.
     """
-    _end_snapshot(connection, codec, traversal_id, status="FAILED", reason=reason)
+    _end_snapshot(transaction, codec, traversal_id, status="FAILED", reason=reason)
 
 
-def _end_snapshot(connection: sa.Connection, codec: Codec, traversal_id: str, **values: str) -> None:
-    snapshot = tables.snapshot
-    made = connection.execute(_being_made(), {"of_traversal_id": traversal_id}).scalar_one_or_none()
+def _end_snapshot(transaction: Transaction, codec: Codec, traversal_id: str, **values: str) -> None:
+    direct = Direct.of(transaction)
+    made = direct.first(_BEING_MADE, {"traversal_id": traversal_id})
     if made is None:
         return
+    snapshot, connection = tables.snapshot, direct.alchemy
     ended = connection.execute(
         snapshot.update()
-        .where(snapshot.c.id == made, snapshot.c.status == "IN_PROGRESS")
+        .where(snapshot.c.id == made.id, snapshot.c.status == "IN_PROGRESS")
         .values(**values)
         .returning(snapshot.c.id)
     ).scalar_one_or_none()
@@ -144,17 +155,6 @@ def _moved(codec: Codec, row: AnyRow, place: Place) -> bytes:
         return packed
 
 
-@functools.cache
-def _being_made() -> Query:
-    """Return the statement that finds the snapshot that a traversal takes; most traversals take none."""
-    snapshot, traversal = tables.snapshot, tables.traversal
-    being_made = (snapshot.c.action == "CREATE") & (snapshot.c.status == "IN_PROGRESS")
-    # By the stack's id, which has an index.
-    stack = sa.select(traversal.c.stack_id).where(traversal.c.id == tables.TRAVERSAL_ID).scalar_subquery()
-    mine = (snapshot.c.stack_id == stack) & (snapshot.c.traversal_id == tables.TRAVERSAL_ID)
-    return sa.select(snapshot.c.id).where(mine, being_made)
-
-
 def _left_behind(traversal_id: str) -> Query:
     """Return the statement that reads the entries that a traversal has made so far."""
     node, resource = tables.node, tables.resource
@@ -167,16 +167,21 @@ def _left_behind(traversal_id: str) -> Query:
     )
 
 
+@functools.cache
+def _snapshots() -> str:
+    """Return the beginning of the statements that read snapshots."""
+    return f"SELECT {', '.join(SnapshotRow.__dataclass_fields__)} FROM snapshot"  # names of ours
+
+
 class Snapshots(Repository):
     """The snapshot tables' operations that belong to no traversal."""
 
     def all(self, stack_id: str) -> list[SnapshotRow]:
         """Return a stack's snapshots, oldest first."""
-        snapshot = tables.snapshot
-        sql = (
-            self._rows().where(snapshot.c.stack_id == stack_id).order_by(snapshot.c.created_at, snapshot.c.id)
+        rows = self._db.rows(
+            f"{_snapshots()} WHERE stack_id = :stack_id ORDER BY created_at, id", {"stack_id": stack_id}
         )
-        return [SnapshotRow(**row._mapping) for row in self._db.rows(sql)]
+        return [self._row(row) for row in rows]
 
     def find(self, stack_id: str, name_or_id: str) -> SnapshotRow:
         """Return a stack's snapshot by name or id.
@@ -194,8 +199,8 @@ class Snapshots(Repository):
 
     def by_id(self, snapshot_id: str) -> SnapshotRow | None:
         """Return a snapshot by its id; None if there is none."""
-        row = self._db.first(self._rows().where(tables.snapshot.c.id == snapshot_id))
-        return None if row is None else SnapshotRow(**row._mapping)
+        row = self._db.first(f"{_snapshots()} WHERE id = :id", {"id": snapshot_id})
+        return None if row is None else self._row(row)
 
     @retrying
     def entries(self, row: SnapshotRow) -> list[Entry]:
@@ -257,6 +262,5 @@ class Snapshots(Repository):
         values: Values = {"action": "DELETE", "status": "FAILED", "reason": reason}
         self._db.change(tables.snapshot.update().where(tables.snapshot.c.id == snapshot_id).values(**values))
 
-    @staticmethod
-    def _rows() -> Query:
-        return sa.select(*(tables.snapshot.c[name] for name in SnapshotRow.__dataclass_fields__))
+    def _row(self, row: AnyRow) -> SnapshotRow:
+        return SnapshotRow(**row._asdict() | {"reason": self._db.seal.opened(row.reason)})

@@ -8,21 +8,35 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.errors import cut
 from orchestrator.model.messages import CLEANUP, JOIN
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
 from orchestrator.store.database import Database
+from orchestrator.store.direct import Direct
 from orchestrator.store.node_locks import hold_nodes
 from orchestrator.store.stacks.checking import SHOWN, failures_of
 from orchestrator.store.stacks.in_service import DEFINING
+
+if TYPE_CHECKING:
+    from orchestrator.store.direct import Transaction
 
 #: The beginning of a stack's reason, before the reasons of its resources.
 UNCLEAN: Final = "the definition is in service, but what it does not want could not all be taken away: "
 #: The same where the definition wants no resources.
 LEFT: Final = "what was made could not all be taken away: "
+
+
+#: The condition that a stack is in service and not clean.
+IS_UNCLEAN: Final = f"""
+    stack.in_service AND stack.action IN {DEFINING} AND stack.status = 'FAILED' AND stack.deleted_at IS NULL"""
+_UNCLEAN_INSIDE: Final = f"""
+    SELECT resource.name, stack.reason FROM stack JOIN resource ON resource.id = stack.parent_resource
+    WHERE stack.parent_id = (SELECT traversal.stack_id FROM traversal WHERE traversal.id = :traversal_id)
+        AND {IS_UNCLEAN}
+    ORDER BY resource.name"""  # constants
 
 
 def goes_on(connection: sa.Connection, traversal_id: str) -> bool:
@@ -83,23 +97,10 @@ def _behind(in_dependents: str, *, postgres: bool) -> str:
         SELECT no FROM behind WHERE phase = '{CLEANUP}' ORDER BY no"""
 
 
-def unclean_of(connection: sa.Connection, traversal_id: str) -> str:
+def unclean_of(transaction: Transaction, traversal_id: str) -> str:
     """Return why a stack, or one nested in it, is in service and not clean; empty if all are clean."""
-    inside, of, resource = tables.stack.alias("inside"), tables.traversal, tables.resource
-    mine = sa.select(of.c.stack_id).where(of.c.id == traversal_id).scalar_subquery()
-    below = connection.execute(
-        sa.select(resource.c.name, inside.c.reason)
-        .join_from(inside, resource, resource.c.id == inside.c.parent_resource)
-        .where(inside.c.id.in_(unclean(tables.stack.c.parent_id == mine)))
-        .order_by(resource.c.name)
-    ).all()
-    failures = failures_of(connection, traversal_id, CLEANUP)
-    failures += [f"resources.{row.name}: {row.reason.removeprefix(UNCLEAN)}" for row in below]
+    direct = Direct.of(transaction)
+    below = direct.rows(_UNCLEAN_INSIDE, {"traversal_id": traversal_id})
+    failures = failures_of(direct, traversal_id, CLEANUP)
+    failures += [f"resources.{row.name}: {direct.opened(row.reason).removeprefix(UNCLEAN)}" for row in below]
     return cut(f"{UNCLEAN}{'; '.join(failures)}", SHOWN) if failures else ""
-
-
-def unclean(which: sa.ColumnElement[bool]) -> sa.Select[tuple[str]]:
-    """Return the query of the ids of stacks, among ``which``, that are in service and not clean."""
-    stack = tables.stack
-    served = stack.c.in_service & stack.c.action.in_(DEFINING) & (stack.c.status == "FAILED")
-    return sa.select(stack.c.id).where(which, served, stack.c.deleted_at.is_(None))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hooks.values.texts import storable
 from orchestrator.config.caller import caller
@@ -17,12 +16,11 @@ from orchestrator.model.nested_stack import AtRest, Fence
 from orchestrator.model.project_limits import limited
 from orchestrator.store import tables
 from orchestrator.store.alchemy import sa
-from orchestrator.store.direct import Direct
 from orchestrator.store.nodes.failing import fail_traversal
 from orchestrator.store.nodes.requirements import requirements_of, widen_requirements
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import is_duplicate, retrying
-from orchestrator.store.rows import Query, Values
+from orchestrator.store.rows import Values
 from orchestrator.store.stack_events import insert_event
 from orchestrator.store.stacks.in_service import DEFINING
 from orchestrator.store.stacks.project_usage import lock_project, refuse_too_much
@@ -33,38 +31,37 @@ from orchestrator.store.traversals.operation_starting import begin_operation
 from orchestrator.store.traversals.superseding import supersede
 
 if TYPE_CHECKING:
-    from orchestrator.store.direct import Transaction
+    from orchestrator.store.direct import Direct
     from orchestrator.store.traversals.transfer_writer import TransferWriter
 
 #: The actions by which users give a stack a definition.
 _BY_USERS = tuple(action for action in DEFINING if action != "ROLLBACK")
 
 
-#: The columns of a stack that hold a list of words.
-_LISTS = ("tags", "partial")
 #: The columns of a node that are as they were planned.
 _AS_PLANNED = ("no", "key", "phase", "resource_id", "action", "state", "remaining", "quiet")
+_REPLACEMENTS: Final = f"""
+    SELECT id FROM resource WHERE stack_id = :stack_id AND replaces IS NOT NULL AND NOT {tables.IS_GONE}"""
 
 
-@functools.cache
-def _replacements() -> Query:
-    resource = tables.resource
-    mine = resource.c.stack_id == sa.bindparam("stack_id")
-    return sa.select(resource.c.id).where(mine, resource.c.replaces.is_not(None), ~tables.is_gone())
+def _may_take(new: NewTraversal, expected: str) -> tuple[str, Values]:
+    """Return the condition that a traversal takes its stack over from the expected one, as it was planned.
 
-
-def _may_take(new: NewTraversal, expected: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a traversal takes its stack over from the expected one, as it was planned."""
-    stack = tables.stack
-    mine = (stack.c.id == new.stack_id) & (stack.c.traversal_id == expected)
-    if new.plan.action == "ROLLBACK":
-        same = stack.c.completed_template_id.is_not_distinct_from(new.completed_template_id)
-        mine &= same & (stack.c.status != "COMPLETE")
-    if new.is_unfinished:
-        mine &= stack.c.status != "COMPLETE"
+    With it come the values of its parameters, none of which is called as a column of a stack.
+    """
+    terms = ["id = :mine", "traversal_id = :expected", "deleted_at IS NULL"]
+    values: dict[str, object] = {"mine": new.stack_id, "expected": expected}
+    if new.plan.action == "ROLLBACK" and new.completed_template_id is None:
+        terms.append("completed_template_id IS NULL")
+    elif new.plan.action == "ROLLBACK":
+        terms.append("completed_template_id = :completed")
+        values["completed"] = new.completed_template_id
+    if new.plan.action == "ROLLBACK" or new.is_unfinished:
+        terms.append("status <> 'COMPLETE'")
     if new.protection is not None:
-        mine &= stack.c.protections == new.protection.version
-    return mine
+        terms.append("protections = :version")
+        values["version"] = new.protection.version
+    return " AND ".join(terms), values
 
 
 class TraversalStarts(Repository):
@@ -89,9 +86,7 @@ class TraversalStarts(Repository):
                 self._hold(direct, new.fence)
                 values = self._stack_values(new, now)
                 values |= {"id": new.stack_id, **within, "project": new.project, "created_at": now}
-                # Textual statements take the words of a list as JSON.
-                lists = {name: json.dumps(values[name]) for name in _LISTS if name in values}
-                direct.insert("stack", [values | lists])
+                direct.insert("stack", [values])
                 self._write_traversal(direct, new, now, is_new=True)
                 if new.refused:
                     fail_traversal(direct, self._db, self._timings, new.id, new.refused, codec=self._codec)
@@ -124,57 +119,54 @@ class TraversalStarts(Repository):
             return None
 
     def _begin_next(self, new: NewTraversal, expected: str) -> NewTraversal | None:
-        stack = tables.stack
-        with self._db.timed_write() as (connection, now):
-            self._refuse_too_much(connection, new)
-            if self._are_taken(connection, new):
+        with self._db.timed_transaction() as (direct, now):
+            self._refuse_too_much(direct, new)
+            if self._are_taken(direct, new):
                 return None
-            self._hold(connection, new.fence)
-            transfers = self._transfers(connection, new, now)
-            swapped = connection.execute(
-                stack.update()
-                .where(_may_take(new, expected), stack.c.deleted_at.is_(None))
-                # An import of objects is always rolled back if it fails: that says nothing of the operations after it.
-                .values(**self._stack_values(new, now, chooses=new.plan.action != "ADOPT"))
-            )
-            if swapped.rowcount != 1:
+            self._hold(direct, new.fence)
+            transfers = self._transfers(direct, new, now)
+            # An import of objects is always rolled back if it fails: that says nothing of the operations after it.
+            values = self._stack_values(new, now, chooses=new.plan.action != "ADOPT")
+            setting = ", ".join(f"{name} = :{name}" for name in values)
+            where, bound = _may_take(new, expected)
+            if direct.count(f"UPDATE stack SET {setting} WHERE {where}", {**values, **bound}) != 1:
                 return None
             if new.unread:
                 from orchestrator.store.stacks.output_readers import refuse_read
 
-                refuse_read(connection, new.stack_id, new.project)
-            supersede(connection, self._db, expected, now)
-            fail_snapshot(connection, self._codec, expected, f"{new.plan.action} came before it was complete")
+                refuse_read(direct, new.stack_id, new.project)
+            supersede(direct, self._db, expected, now)
+            fail_snapshot(direct, self._codec, expected, f"{new.plan.action} came before it was complete")
             if new.snapshot is not None:
                 insert_snapshot(
-                    connection,
+                    direct.alchemy,
                     new.snapshot,
                     stack_id=new.stack_id,
                     traversal_id=new.id,
                     template_id=new.template_id,
                     now=now,
                 )
-            self._refuse_unknown_rows(connection, new)
-            self._refuse_other_marks(connection, new)
-            widen_requirements(connection, expected)
-            new = self._planned_anew(connection, new)
+            self._refuse_unknown_rows(direct, new)
+            self._refuse_other_marks(direct, new)
+            widen_requirements(direct, expected)
+            new = self._planned_anew(direct, new)
             if new.names:
                 # Few traversals move anything.
                 from orchestrator.store.traversals.moving import move_rows
 
-                move_rows(connection, self._codec, new, now)
+                move_rows(direct.alchemy, self._codec, new, now)
             if transfers is not None and new.transfers is not None:
                 transfers.write(new.transfers, new.id)
             if new.successors:
                 replaced = sa.text("UPDATE resource SET replaced_by = :successor WHERE id = :id")
-                values = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]
-                connection.execute(replaced, values)
-            self._write_traversal(Direct.of(connection), new, now, is_new=False)
+                successors = [{"id": each, "successor": by} for each, by in sorted(new.successors.items())]
+                direct.alchemy.execute(replaced, successors)
+            self._write_traversal(direct, new, now, is_new=False)
             if new.protection is not None and new.protection.takes:
                 from orchestrator.store.stacks.protections import take_protection
 
                 take_protection(
-                    connection,
+                    direct.alchemy,
                     new.protection,
                     now,
                     stack_id=new.stack_id,
@@ -183,47 +175,46 @@ class TraversalStarts(Repository):
                 )
         return new
 
-    def _refuse_too_much(self, transaction: Transaction, new: NewTraversal) -> None:
+    def _refuse_too_much(self, direct: Direct, new: NewTraversal) -> None:
         """Refuse what would take the project beyond a limit; what two add at once is counted one after the other."""
         if limited(new.limits, new.added):
-            lock_project(transaction, new.project)
-            refuse_too_much(transaction, new.project, new.limits, new.added)
+            lock_project(direct, new.project)
+            refuse_too_much(direct, new.project, new.limits, new.added)
 
-    def _are_taken(self, transaction: Transaction, new: NewTraversal) -> bool:
+    def _are_taken(self, direct: Direct, new: NewTraversal) -> bool:
         """Return whether other rows have got adopted objects since the traversal was planned; two never take one."""
         if not new.adopted:
             return False
         # Few traversals adopt anything.
         from orchestrator.store.stacks.owners import lock_objects, owners_in
 
-        connection = Direct.of(transaction).alchemy
-        lock_objects(connection, self._db)
-        owners = owners_in(connection, [each.physical_id for each in new.adopted.values()])
+        lock_objects(direct.alchemy, self._db)
+        owners = owners_in(direct.alchemy, [each.physical_id for each in new.adopted.values()])
         return not owners <= new.owners
 
-    def _transfers(self, connection: sa.Connection, new: NewTraversal, now: float) -> TransferWriter | None:
+    def _transfers(self, direct: Direct, new: NewTraversal, now: float) -> TransferWriter | None:
         """Return what writes moves between stacks, with the stacks locked that take part; None for no such moves."""
         if new.transfers is None:
             # As for nearly all.
             return None
         from orchestrator.store.traversals.transfer_writer import TransferWriter
 
-        writer = TransferWriter(connection, self._db, self._codec, now)
+        writer = TransferWriter(direct.alchemy, self._db, self._codec, now)
         writer.hold(new.stack_id, new.transfers)
         return writer
 
     @staticmethod
-    def _planned_anew(connection: sa.Connection, new: NewTraversal) -> NewTraversal:
+    def _planned_anew(direct: Direct, new: NewTraversal) -> NewTraversal:
         """Return the traversal, planned again if the rows require something else by now; they are locked here."""
         if new.planned_by is None or not new.required:
             return new
-        required = requirements_of(connection, new.stack_id)
+        required = requirements_of(direct, new.stack_id)
         if all(required.get(row_id, before) == before for row_id, before in new.required.items()):
             return new
         return replace(new, plan=new.planned_by(required))
 
     @staticmethod
-    def _hold(transaction: Transaction, fence: Fence | AtRest | None) -> None:
+    def _hold(direct: Direct, fence: Fence | AtRest | None) -> None:
         """Lock the resource that a traversal is begun for, if its attempt holds it still, or it is still at rest."""
         if fence is None:
             return
@@ -241,28 +232,30 @@ class TraversalStarts(Repository):
                 resource.c.lock_no == fence.no,
                 resource.c.lock_attempt == fence.attempt,
             )
-        connection = Direct.of(transaction).alchemy
-        if connection.execute(held.with_for_update(read=True)).first() is None:
+        if direct.alchemy.execute(held.with_for_update(read=True)).first() is None:
             raise Fenced
 
     @staticmethod
-    def _refuse_unknown_rows(connection: sa.Connection, new: NewTraversal) -> None:
-        replacements = connection.execute(_replacements(), {"stack_id": new.stack_id}).scalars()
-        if not frozenset(replacements) <= frozenset(new.known):
+    def _refuse_unknown_rows(direct: Direct, new: NewTraversal) -> None:
+        replacements = direct.rows(_REPLACEMENTS, {"stack_id": new.stack_id})
+        if not {row.id for row in replacements} <= frozenset(new.known):
             raise Overtaken
 
     @staticmethod
-    def _refuse_other_marks(connection: sa.Connection, new: NewTraversal) -> None:
+    def _refuse_other_marks(direct: Direct, new: NewTraversal) -> None:
         """Refuse rows to which something was done since the saved plan was made that a traversal applies."""
         if new.applies is None:
             return
         from orchestrator.store.stacks.row_marks import marks_in
 
-        if marks_in(connection, new.stack_id) != new.applies.rows:
+        if marks_in(direct.alchemy, new.stack_id) != new.applies.rows:
             raise Overtaken
 
     def _stack_values(self, new: NewTraversal, now: float, *, chooses: bool = True) -> dict[str, object]:
-        """Return the columns of the stack; ``chooses``: whether a user has chosen if failures are rolled back."""
+        """Return the columns of the stack; ``chooses``: whether a user has chosen if failures are rolled back.
+
+        They are bound by textual statements, so the words of a list are JSON.
+        """
         is_chosen = chooses and new.plan.action in _BY_USERS
         return {
             "name": new.stack,
@@ -273,8 +266,8 @@ class TraversalStarts(Repository):
             "template_id": new.template_id,
             **({"in_service": False, "defining_traversal_id": new.id} if new.plan.action in DEFINING else {}),
             **({"rollback": bool(new.options.get("rollback"))} if is_chosen else {}),
-            **({"tags": new.tags} if new.tags is not None else {}),
-            **({"partial": new.not_converged} if new.not_converged is not None else {}),
+            **({"tags": json.dumps(new.tags)} if new.tags is not None else {}),
+            **({"partial": json.dumps(new.not_converged)} if new.not_converged is not None else {}),
             "timeout_minutes": new.timeout_minutes,
             "updated_at": now,
         }

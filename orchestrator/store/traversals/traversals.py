@@ -106,7 +106,7 @@ class Traversals(Repository):
                 direct.update("traversal", failed, {"id": traversal_id})
             values: dict[str, Any] = {"status": status, "reason": direct.sealed(reason), "updated_at": now}
             if row.action == SNAPSHOT:
-                complete_snapshot(direct.alchemy, self._codec, traversal_id)
+                complete_snapshot(direct, self._codec, traversal_id)
             if row.action == "DELETE":
                 values |= {"deleted_at": now, "in_service": False}
             elif row.action in DEFINING and not (faults and to_nothing):
@@ -287,5 +287,5 @@ class Traversals(Repository):
 def _faults(direct: Direct, traversal_id: str, action: str) -> str:
     """Return the faults that a traversal ended with, in words; empty for none."""
     if action == CHECK:
-        return faults_of(direct.alchemy, traversal_id)
-    return unclean_of(direct.alchemy, traversal_id) if action in DEFINING and action != "CREATE" else ""
+        return faults_of(direct, traversal_id)
+    return unclean_of(direct, traversal_id) if action in DEFINING and action != "CREATE" else ""

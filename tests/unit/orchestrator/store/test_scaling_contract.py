@@ -120,8 +120,8 @@ def test_attributes_are_written_over_those_that_were_seen(at_rest: Bench) -> Non
 def test_nothing_begins_in_the_name_of_a_resource_at_rest_once_somebody_worked_on_it(at_rest: Bench) -> None:
     seen = row(at_rest, "group")
     fence = AtRest(resource_id=seen.id, metadata_version=seen.metadata_version)
-    with at_rest.store.database.write() as connection:
-        TraversalStarts._hold(connection, fence)
+    with at_rest.store.database.transaction() as direct:
+        TraversalStarts._hold(direct, fence)
     assert at_rest.store.scalings.write(decided(at_rest))
-    with pytest.raises(Fenced), at_rest.store.database.write() as connection:
-        TraversalStarts._hold(connection, fence)
+    with pytest.raises(Fenced), at_rest.store.database.transaction() as direct:
+        TraversalStarts._hold(direct, fence)
