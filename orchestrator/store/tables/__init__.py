@@ -43,8 +43,6 @@ if TYPE_CHECKING:
         template,
     )
     from orchestrator.store.tables.traversals import (
-        OF_TRAVERSAL,
-        TRAVERSAL_ID,
         event,
         in_traversal,
         in_traversals,
@@ -60,8 +58,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "OF_TRAVERSAL",
-    "TRAVERSAL_ID",
     "annotation",
     "audit_record",
     "cache_counter",

@@ -99,13 +99,6 @@ def in_traversal(traversal_id: str | sa.ColumnElement[str]) -> sa.ColumnElement[
     return clause
 
 
-#: The traversal that a statement with ``OF_TRAVERSAL`` is about. Statements that run often are built once: building one
-#: with SQLAlchemy takes longer than running it.
-TRAVERSAL_ID: sa.BindParameter[str] = sa.bindparam("of_traversal_id", type_=sa.Text)
-#: The condition that a node belongs to that traversal.
-OF_TRAVERSAL = in_traversal(TRAVERSAL_ID)
-
-
 def in_traversals(traversal_ids: Sequence[str]) -> sa.ColumnElement[bool]:
     """Return the condition that a node belongs to one of these traversals."""
     clause: sa.ColumnElement[bool] = node.c.traversal_id.op("||")(sa.literal_column("''")).in_(traversal_ids)
