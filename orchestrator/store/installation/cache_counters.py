@@ -4,27 +4,29 @@ Counts are added in one try, because the caller can add them later. If the conne
 they are then counted twice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, field
-
-import sqlalchemy as sa
+from typing import Final
 
 from cache.constraints.counters import Counts
 from hooks.values.dataclass import dataclass
 from orchestrator.store import tables
-from orchestrator.store.database import database_time
+from orchestrator.store.alchemy import sa
+from orchestrator.store.database import database_time, text_of
 from orchestrator.store.repository import Repository
 from orchestrator.store.retrying import retrying, tried_once
 from orchestrator.store.rows import AnyRow
 
 _NAMES = tuple(Counts.__slots__)
-_ADD = sa.text(
+_ADD: Final = (
     f"INSERT INTO cache_counter (client, since, {', '.join(_NAMES)}) "
     f"VALUES (:client, :now, {', '.join(f':{name}' for name in _NAMES)}) "
     f"ON CONFLICT (client) DO UPDATE SET "
     f"{', '.join(f'{name} = cache_counter.{name} + excluded.{name}' for name in _NAMES)}"
 )
-_ADD_AMOUNT = sa.text(
+_ADD_AMOUNT: Final = (
     "INSERT INTO node_counter (name, since, amount) VALUES (:name, :now, :amount) "
     "ON CONFLICT (name) DO UPDATE SET amount = node_counter.amount + excluded.amount"
 )
@@ -71,7 +73,7 @@ class CacheCounters(Repository):
         with self._db.timed_write() as (connection, now):
             # In one order, so that concurrent writers cannot deadlock.
             rows = [{"client": client, "now": now, **asdict(deltas[client])} for client in sorted(deltas)]
-            connection.execute(_ADD, rows)
+            connection.execute(text_of(_ADD), rows)
 
     def read(self) -> dict[str, CacheTotals]:
         """Return the counters of each client plugin that has any."""
@@ -101,7 +103,7 @@ class NodeCounters(Repository):
         with self._db.timed_write() as (connection, now):
             # As above.
             rows = [{"name": name, "now": now, "amount": amounts[name]} for name in sorted(amounts)]
-            connection.execute(_ADD_AMOUNT, rows)
+            connection.execute(text_of(_ADD_AMOUNT), rows)
 
     def read(self) -> NodeTotals:
         """Return the counters."""

@@ -58,6 +58,22 @@ DATABASE = {"cython_runtime", "msgpack"}
 #: Of everything that reads templates; msgpack as above.
 LANGUAGE = {"msgpack", "yaml"}
 
+#: Of everything that loads all resource types, with the clients that they have.
+TYPES = {
+    *(
+        "annotated_types",
+        "greenlet",
+        "httpx",
+        "idna",
+        "jmespath",
+        "psutil",
+        "pydantic",
+        "pydantic_core",
+        "pygments",
+    ),
+    *("rich", "structlog", "tenacity", "tornado", "typing_extensions", "typing_inspection"),
+}
+
 
 class Limits(NamedTuple):
     #: The packages of others that may be imported.
@@ -94,6 +110,12 @@ COMMANDS = {
         498,
         ("attendance", "sweeper", *WORKERS, "lease of an end"),
     ),
+    "stack delete old --yes": Limits(
+        SETTINGS | DATABASE | LANGUAGE | TYPES,
+        598,
+        1060,
+        ("attendance", "sweeper", *WORKERS, "heartbeat", "lease of an end"),
+    ),
 }
 
 
@@ -122,10 +144,11 @@ def run(words: str, directory: Path, tmp_path: Path) -> Report:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a template and a stack."""
+    """A directory with a template and two stacks, of which one may be deleted."""
     made = tmp_path_factory.mktemp("imports")
     (made / "web.yaml").write_text(TEMPLATE)
-    run("stack create web -t web.yaml", made, made)
+    for name in ("web", "old"):
+        run(f"stack create {name} -t web.yaml", made, made)
     return made
 
 
