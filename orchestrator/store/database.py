@@ -16,17 +16,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from hooks.values.texts import storable
-from orchestrator.errors import InvalidInput, Problem
 from orchestrator.model.sentences import SentenceSeal
 from orchestrator.store.alchemy import sa
 from orchestrator.store.direct import CURSORS, Direct, lent_by, translated
 from orchestrator.store.lists import in_list, listed
-from orchestrator.store.pooling import connecting, pooling_fault
+from orchestrator.store.pooling import connecting
 from orchestrator.store.retrying import POOL_TIMEOUT_SECONDS, retrying
-from orchestrator.store.sqlite_file import SqliteFile, plain_path
+from orchestrator.store.sqlite_file import LentConnection, SqliteFile
+from orchestrator.store.urls import parsed, plain_path
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy.dialects import postgresql, sqlite
@@ -52,51 +51,6 @@ SESSION = {
 }
 
 
-def _parse(url: str) -> sa.URL:
-    hint = "for example sqlite:////var/lib/isotherm/isotherm.db or postgresql+psycopg://user@host/isotherm"
-    try:
-        parsed = sa.make_url(url)
-    except (sa.exc.ArgumentError, ValueError) as error:
-        # The URL is not shown, because it may contain a password.
-        problem = Problem(message="not a database URL", path="settings.database_url", hint=hint)
-        raise InvalidInput([problem]) from error
-    backend = parsed.get_backend_name()
-    if backend == "postgresql":
-        if fault := pooling_fault(parsed):
-            raise InvalidInput([Problem(message=fault, path="settings.database_url")])
-        return parsed.set(drivername="postgresql+psycopg")
-    if backend != "sqlite":
-        message = f"expected a SQLite or PostgreSQL database, found {backend!r}"
-        raise InvalidInput([Problem(message=message, path="settings.database_url", hint=hint)])
-    return parsed
-
-
-def _file_of(url: sa.URL, clock: Clock) -> SqliteFile:
-    """Return the connections to the file of a URL that has parameters."""
-    arguments, options = url.get_dialect()().create_connect_args(url)
-    path = "" if url.database in (None, ":memory:") else str(url.database)
-    return SqliteFile(path, {"database": arguments[0], **options}, clock)
-
-
-class _Lent:
-    """A connection of SQLite in the middle of a transaction, which whoever it is lent to can neither end nor close."""
-
-    def __init__(self, driver: sqlite3.Connection) -> None:
-        self._driver = driver
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._driver, name)
-
-    def commit(self) -> None:
-        """Do nothing."""
-
-    def rollback(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 class Database:
     """The connections to one database, its dialect, and its kinds of transaction."""
 
@@ -118,9 +72,10 @@ class Database:
         if path is not None:
             self._file = SqliteFile.at(path, self.sqlite_clock)
         elif not self.postgres:
-            self._file = _file_of(self.url, self.sqlite_clock)
+            self._file = SqliteFile.of(self.url, self.sqlite_clock)
         # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
         self._writing = threading.RLock()
+        self._lent = LentConnection()
         self._seal = SentenceSeal()
         #: Called before each transaction on SQLite's driver, also one that reads; simulations set it.
         self.before_direct: Callable[[], None] = lambda: None
@@ -128,7 +83,7 @@ class Database:
     @cached_property
     def url(self) -> sa.URL:
         """The database's URL."""
-        return _parse(self._url)
+        return parsed(self._url)
 
     @property
     def path(self) -> str | None:
@@ -264,10 +219,10 @@ class Database:
                 with driver.transaction() if statements > 1 else nullcontext():
                     yield self._on(lent)
             return
-        with self._writing, self._file.translated():
-            writer = self._file.writer()
+        with self._writing, self._file.translated(), self._file.writer() as writer:
             self.before_direct()
             writer.execute("BEGIN IMMEDIATE")
+            self._lent.driver = writer
             direct = Direct(writer, connect=self._connect, seal=self._seal)
             try:
                 yield direct
@@ -468,7 +423,7 @@ class Database:
 
     def _sqlite_engine(self, file: SqliteFile) -> sa.Engine:
         if file.in_memory:
-            engine = self._engine_on(file, file.writer, {"poolclass": sa.StaticPool})
+            engine = self._engine_on(file, file.only, {"poolclass": sa.StaticPool})
         else:
             engine = self._engine_on(file, file.connect, {"poolclass": sa.QueuePool, "pool_size": 32})
 
@@ -483,9 +438,7 @@ class Database:
     def _in_transactions(self) -> sa.Engine:
         """The engine for SQLAlchemy's statements in SQLite's transactions on the driver itself."""
         file = cast("SqliteFile", self._file)
-        return self._sealing(
-            self._engine_on(file, lambda: _Lent(file.writer()), {"poolclass": sa.StaticPool})
-        )
+        return self._sealing(self._engine_on(file, lambda: self._lent, {"poolclass": sa.StaticPool}))
 
     def _connect(self) -> sa.Connection:
         # The engine is made only if statements of SQLAlchemy are to be run.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +22,6 @@ BUSY_TIMEOUT_MS: Final = 30_000
 CACHE_KIB, WRITER_CACHE_KIB = 2_000, 32 * 1024
 #: How many connections that read are kept open.
 _MOST_IDLE: Final = 32
-#: A URL without parameters and escapes: most are, and need no SQLAlchemy to be read.
-_PLAIN = re.compile(r"sqlite(?:\+pysqlite)?://(?:/([^?#%]*))?")
 #: Remedies for SQLite's errors about its file, by the prefix of the error's name.
 _REMEDIES: Final = {
     "SQLITE_FULL": "free space, or move the file to another disk",
@@ -34,10 +32,23 @@ _REMEDIES: Final = {
 }
 
 
-def plain_path(url: str) -> str | None:
-    """Return the path in a URL of SQLite without parameters, empty for a database in memory; None for other URLs."""
-    found = _PLAIN.fullmatch(url)
-    return None if found is None else (found[1] or "").removeprefix(":memory:")
+class LentConnection:
+    """A connection of SQLite in the middle of a transaction, which whoever it is lent to can neither end nor close."""
+
+    #: That of the transaction: there is one at a time.
+    driver: sqlite3.Connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.driver, name)
+
+    def commit(self) -> None:
+        """Do nothing."""
+
+    def rollback(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class SqliteFile:
@@ -52,11 +63,22 @@ class SqliteFile:
         self._guard = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._idle = list[sqlite3.Connection]()
+        #: How many use each connection that is lent.
+        self._lent = Counter[sqlite3.Connection]()
+        #: The connections to be closed by whoever has them.
+        self._over = set[sqlite3.Connection]()
 
     @classmethod
     def at(cls, path: str, clock: Callable[[], float]) -> SqliteFile:
         """Prepare to connect to the file of this path; empty for a database in memory."""
         return cls(path, {"database": str(Path(path).absolute()) if path else ":memory:"}, clock)
+
+    @classmethod
+    def of(cls, url: sa.URL, clock: Callable[[], float]) -> SqliteFile:
+        """Prepare to connect to the file of a URL, with its parameters."""
+        arguments, options = url.get_dialect()().create_connect_args(url)
+        path = "" if url.database in (None, ":memory:") else str(url.database)
+        return cls(path, {"database": arguments[0], **options}, clock)
 
     @property
     def in_memory(self) -> bool:
@@ -83,27 +105,57 @@ class SqliteFile:
         connection.create_function("isotherm_now", 0, self._clock)
         return connection
 
-    def writer(self) -> sqlite3.Connection:
-        """Return the connection that writes; its callers wait for each other. In memory, it is the only one."""
+    def only(self) -> sqlite3.Connection:
+        """Return the connection that writes; in memory, it is the only one."""
         with self._guard:
-            if self._writer is None:
-                self._writer = self.connect(WRITER_CACHE_KIB)
-            return self._writer
+            return self._opened_writer()
+
+    @contextmanager
+    def writer(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection that writes, whose users wait for each other; in memory, it is the only one."""
+        with self._guard:
+            connection = self._opened_writer()
+            self._lent[connection] += 1
+        try:
+            yield connection
+        finally:
+            self._take_back(connection)
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection that reads."""
         if self.in_memory:
-            yield self.writer()
+            with self.writer() as connection:
+                yield connection
             return
-        connection = self._idle.pop() if self._idle else self.connect()
+        with self._guard:
+            idle = self._idle.pop() if self._idle else None
+        connection = idle or self.connect()
+        with self._guard:
+            self._lent[connection] += 1
         try:
             yield connection
         finally:
-            if len(self._idle) < _MOST_IDLE:
+            self._take_back(connection)
+
+    def _opened_writer(self) -> sqlite3.Connection:
+        if self._writer is None:
+            self._writer = self.connect(WRITER_CACHE_KIB)
+        return self._writer
+
+    def _take_back(self, connection: sqlite3.Connection) -> None:
+        with self._guard:
+            self._lent[connection] -= 1
+            if self._lent[connection]:
+                return
+            del self._lent[connection]
+            if connection is self._writer:
+                return
+            if connection not in self._over and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
-            else:
-                connection.close()
+                return
+            self._over.discard(connection)
+        connection.close()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -126,10 +178,11 @@ class SqliteFile:
             error.args = (f"{error}: {self.path}; {remedy}",)
 
     def close(self) -> None:
-        """Close all connections but those that are lent."""
+        """Close all connections; those that are lent when they are given back, for another thread may be in one."""
         with self._guard:
             writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
-        while self._idle:
-            self._idle.pop().close()
+            idle, self._idle = self._idle, []
+            self._over |= {*self._lent}
+            closing = [*idle, *([writer] if writer is not None and writer not in self._over else [])]
+        for connection in closing:
+            connection.close()

@@ -1,6 +1,9 @@
 """Textual statements and SQLAlchemy's in one transaction, on every kind of database."""
 
+import sqlite3
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from orchestrator.store.direct import Direct
 from orchestrator.store.retrying import is_duplicate, is_transient
 from tests.services.servers import PostgresServer
 from tests.unit.orchestrator.store.conftest import Bench
+from tests.waiting import PATIENCE_SECONDS
 
 
 class Mistake(Exception):
@@ -151,4 +155,35 @@ def test_a_database_in_memory_is_the_same_for_both_kinds_of_statements() -> None
         assert direct.alchemy.execute(sa.text("SELECT name FROM chore")).scalars().all() == ["a"]
     with database.moment() as direct:
         assert direct.one("SELECT name FROM chore", {}).name == "a"
+    database.dispose()
+
+
+@pytest.mark.parametrize("kind", [Database.transaction, Database.moment, Database.reading])
+@pytest.mark.parametrize("where", ["file", "memory"])
+def test_a_connection_that_another_thread_uses_is_closed_when_that_is_done(
+    kind: Callable[[Database], AbstractContextManager[Direct]], where: str, tmp_path: Path
+) -> None:
+    """SQLite's driver ends the process where a connection is closed that a statement runs on."""
+    database = Database("sqlite://" if where == "memory" else f"sqlite:///{tmp_path / 'one.db'}")
+    entered, closed = threading.Event(), threading.Event()
+    used: list[object] = []
+
+    def use() -> int:
+        with kind(database) as direct:
+            used.append(direct._driver)
+            entered.set()
+            assert closed.wait(PATIENCE_SECONDS)
+            return int(direct.one("SELECT 1 AS one", {}).one)
+
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(use)
+        assert entered.wait(PATIENCE_SECONDS)
+        database.dispose()
+        closed.set()
+        assert answer.result() == 1
+    assert database.one("SELECT 2 AS two").two == 2
+    (driver,) = used
+    assert isinstance(driver, sqlite3.Connection)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        driver.execute("SELECT 1")
     database.dispose()
