@@ -137,17 +137,17 @@ class Embedded:
 
     def _load_types_for(self, job: "Job") -> None:
         """Load the resource types that a job may need; all, where that is not known before it is planned."""
-        from orchestrator.model.messages import StackJob, UpdateJob
+        from orchestrator.model.messages import DeleteJob, StackJob, UpdateJob
 
         if (
-            job.task not in (StackJob.task, UpdateJob.task)
+            job.task not in (StackJob.task, UpdateJob.task, DeleteJob.task)
             or self.runtime.store.sweeper.next_due() is not None
         ):
             _load_types()
-        elif isinstance(job, UpdateJob):
+        elif isinstance(job, (UpdateJob, DeleteJob)):
             for name in self.runtime.store.stacks.types_in_trees(job.name, project=job.project):
                 self.runtime.types.get(name)
-        # The plan loads those of the new definition.
+        # The plan loads those of a new definition.
 
     def wait_for_an_end(self, seconds: float) -> None:
         """Wait until an operation ends here, at most for so long."""
