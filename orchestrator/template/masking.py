@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+import yaml
+
 from orchestrator.template.hiding import HIDDEN
-from orchestrator.template.libyaml import yaml
 from orchestrator.template.scalars import looks_like_json, without_surrogates
 
 #: The section of parameters, and the keys of hidden ones and of defaults, in HOT and in CFN.

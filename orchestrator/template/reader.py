@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, Final
 
+import yaml
+
 from hooks.values.dataclass import dataclass
 from orchestrator.config.limits import DEEPEST
 from orchestrator.errors import MOST_PROBLEMS, cut
-from orchestrator.template.libyaml import yaml
 from orchestrator.template.reading import Fault, Reading, Unreadable, Where
 from orchestrator.template.scalars import (
     MERGE,

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from orchestrator.template.libyaml import yaml
+import yaml
+from yaml.constructor import SafeConstructor
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 STR, MERGE = _PREFIX + "str", _PREFIX + "merge"
 _TIMESTAMP = _PREFIX + "timestamp"
 
-_constructor = yaml.constructor.SafeConstructor()
+_constructor = SafeConstructor()
 _CONSTRUCT: Final[dict[str, Callable[[yaml.ScalarNode], Any]]] = {
     _PREFIX + "null": _constructor.construct_yaml_null,
     _PREFIX + "bool": _constructor.construct_yaml_bool,
