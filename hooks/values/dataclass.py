@@ -5,9 +5,7 @@ two hundred of these classes, and makes few instances of some eighty.
 """
 
 import dataclasses
-import threading
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -106,64 +104,32 @@ def _compiled(owner: type, name: str, options: dict[str, bool]) -> type:
 def _made(cls: type, options: dict[str, bool]) -> Any:
     frozen, eq = options["frozen"], options["eq"]
     bases = cls.__mro__[1:-1]
+    # Among the bases, frozen or not must be the same: the standard decorator looks, and compiles what freezes.
+    inherits = any(map(dataclasses.is_dataclass, bases))
     own = vars(cls)
     has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
     if cls.__doc__ is None:
         # The standard decorator would describe a signature, which takes as long as all the rest.
         cls.__doc__ = cls.__name__
     methods = [name for name in ("__init__", "__repr__", *(["__eq__"] if eq else [])) if name not in own]
-    told = [vars(each)["__dataclass_params__"] for each in bases if "__dataclass_params__" in vars(each)]
-    is_ours = frozen and all(isinstance(each, _Parameters) and each.frozen for each in told)
-    with _thawed if is_ours else nullcontext():
-        made: Any = dataclasses.dataclass(
-            init=False,
-            repr=False,
-            eq=False,
-            # Among the bases, frozen or not must be the same: the standard decorator looks, and compiles what freezes.
-            frozen=frozen and not is_ours,
-            slots=options["slots"],
-            kw_only=options["kw_only"],
-        )(cls)
+    made: Any = dataclasses.dataclass(
+        init=False,
+        repr=False,
+        eq=False,
+        frozen=frozen and inherits,
+        slots=options["slots"],
+        kw_only=options["kw_only"],
+    )(cls)
     for name in methods:
         setattr(made, name, _Method(made, name, options))
     if eq and not has_hash:
         made.__hash__ = _Method(made, "__hash__", options) if frozen else None
-    if is_ours:
+    if frozen and not inherits:
         _freeze(made, has_slots=options["slots"])
     # What inherits from it is told what it is.
     parameters = made.__dataclass_params__
     parameters.init, parameters.repr, parameters.eq, parameters.frozen = True, True, eq, frozen
-    parameters.__class__ = _Parameters
     return made
-
-
-class _Thawed(threading.local):
-    """A block in which frozen classes made here are not frozen to the standard decorator, in this thread.
-
-    It refuses to make a subclass that is not frozen, and would compile what freezes one that is.
-    """
-
-    here = False
-
-    def __enter__(self) -> None:
-        self.here = True
-
-    def __exit__(self, *_: object) -> None:
-        self.here = False
-
-
-_thawed: Final = _Thawed()
-_Standard: Any = dataclasses._DataclassParams  # type: ignore[attr-defined]  # noqa: SLF001  # no other way leads to it
-
-
-class _Parameters(_Standard):  # type: ignore[misc]
-    """What a class made here tells of itself to the standard decorator, where another inherits from it."""
-
-    __slots__ = ()
-
-    @property
-    def frozen(self) -> bool:
-        return not _thawed.here and bool(_Standard.frozen.__get__(self))
 
 
 def _freeze(made: Any, *, has_slots: bool) -> None:

@@ -1,6 +1,5 @@
 """Dataclasses that are compiled on demand are those of the standard library in everything but when."""
 
-import builtins
 import copy
 import dataclasses
 import inspect
@@ -166,53 +165,6 @@ def test_a_method_is_compiled_when_it_is_first_used() -> None:
     assert hash(value) == hash(Value("a"))
     assert "Value(name='a')" in repr(value)
     assert compiled() == {"__repr__", "__eq__", "__hash__"}
-
-
-def test_nothing_is_compiled_of_a_frozen_class_that_inherits(monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass(frozen=True, slots=True)
-    class Base:
-        name: str
-
-    executed: list[object] = []
-    execute = builtins.exec
-
-    def recorded(source: Any, *more: Any) -> None:
-        executed.append(source)
-        execute(source, *more)
-
-    monkeypatch.setattr(builtins, "exec", recorded)
-
-    @dataclass(frozen=True, slots=True)
-    class Derived(Base):
-        size: int
-
-    assert executed == []
-    value = Derived("a", 1)
-    for name in ("name", "size"):
-        with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot assign to field '{name}'"):
-            setattr(value, name, "b")
-    assert value == Derived("a", 1)
-
-
-def test_of_mixed_bases_a_frozen_class_is_frozen() -> None:
-    @dataclass(frozen=True)
-    class Ours:
-        name: str
-
-    @dataclasses.dataclass(frozen=True)
-    class Standard(Ours):
-        size: int
-
-    @dataclass(frozen=True)
-    class Mixed(Standard):
-        more: int
-
-    value = Mixed("a", 1, 2)
-    for name in ("name", "size", "more"):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(value, name, 3)
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            delattr(value, name)
 
 
 def test_an_initializer_is_compiled_after_some_uses_and_does_the_same_before() -> None:
