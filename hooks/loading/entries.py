@@ -34,7 +34,18 @@ def installed_entries(namespace: str) -> dict[str, list[Entry]]:
 def load_entries(entries: Iterable[Entry]) -> Iterator[Loaded]:
     """Yield each entry point with its object, or with its error; the errors of one hide no other."""
     for entry in entries:
-        yield _shipped(entry) if entry.module.partition(".")[0] in _SHIPPED else _of_others(entry)
+        yield _shipped(entry) if _is_shipped(entry) else _of_others(entry)
+
+
+def import_shipped(namespace: str) -> None:
+    """Import the modules of a group's entry points that ship with Isotherm, as far as they can be imported."""
+    for entry in entry_points(group=namespace):
+        if _is_shipped(entry):
+            _shipped(entry)
+
+
+def _is_shipped(entry: Entry) -> bool:
+    return entry.module.partition(".")[0] in _SHIPPED
 
 
 def _shipped(entry: Entry) -> Loaded:

@@ -19,6 +19,7 @@ from orchestrator.api.kinds import KEYSTONE, NONE
 from orchestrator.config.garbage import settle
 from orchestrator.config.settings import Settings
 from orchestrator.errors import InvalidInput, Problem
+from orchestrator.processes.preloading import preload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn is untyped
             "limit_request_line": 8190,
             "limit_request_fields": 64,
             "forwarded_allow_ips": "*" if serving.behind_proxy else "",
+            # The processes that answer are forked from one that has imported what requests need.
+            "on_starting": lambda _: preload(),
             "post_worker_init": self._ready,
             "worker_exit": self._left,
             "on_exit": self._ended,

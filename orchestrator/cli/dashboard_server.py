@@ -29,6 +29,7 @@ from orchestrator.processes.embedded import prepare_database
 from orchestrator.queue.broker_login import require_broker_login
 from orchestrator.queue.celery_app import make_app
 from orchestrator.queue.unacked import keep_apart
+from orchestrator.store.on_demand import import_parts
 from orchestrator.store.store import Store
 
 #: The broker that Flower is given in embedded mode: it never carries a message.
@@ -85,6 +86,8 @@ def serve(
     port = _listen(served)
     if not quiet:
         click.echo(where(port, settings, is_secure="ssl_options" in flowers), err=True)
+    # Its pages read with most of the store; the first one shall not wait for imports.
+    import_parts(Store)
     settle()
     try:
         served.start()

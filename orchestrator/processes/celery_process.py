@@ -5,9 +5,16 @@ from functools import cache
 
 from orchestrator.config.garbage import settle
 from orchestrator.config.settings import load_settings
+from orchestrator.processes.preloading import preload
 from orchestrator.processes.runtime import Runtime
 from orchestrator.queue.celery_app import QueuePublisher, default_app
-from orchestrator.queue.celery_worker import at_the_beginning, at_the_end, queues_of, worker_name
+from orchestrator.queue.celery_worker import (
+    at_the_beginning,
+    at_the_end,
+    before_the_processes,
+    queues_of,
+    worker_name,
+)
 from orchestrator.queue.replacement import CeleryReplacement
 
 
@@ -41,6 +48,7 @@ def runtime_of(kind: str) -> Callable[[], Runtime]:
         if runtime.cache_info().currsize:
             runtime().flush()
 
+    before_the_processes(preload)
     at_the_beginning(begin)
     at_the_end(end)
     return runtime

@@ -7,6 +7,7 @@ from celery import Celery
 from celery.concurrency.prefork import TaskPool
 from celery.signals import (
     celeryd_init,
+    worker_init,
     worker_process_init,
     worker_process_shutdown,
     worker_ready,
@@ -32,6 +33,15 @@ def worker_name() -> str:
 def queues_of(app: Celery) -> tuple[str, ...]:
     """Return the queues of this process's worker; none if it has no worker."""
     return tuple(sorted(app.amqp.queues.consume_from)) if worker_name() else ()
+
+
+def before_the_processes(call: Callable[[], None]) -> None:
+    """Register a callback for the start of a worker, before it forks the processes that carry out tasks."""
+
+    def begin(**_: object) -> None:
+        call()
+
+    worker_init.connect(begin, weak=False)
 
 
 def at_the_beginning(call: Callable[[], None]) -> None:

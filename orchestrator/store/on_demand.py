@@ -14,6 +14,13 @@ def part(place: str, needs: Callable[[Any], tuple[Any, ...]] = lambda store: sto
     return _Part(place, needs)
 
 
+def import_parts(owner: type) -> None:
+    """Import the modules of all parts of a class, for a process that uses most of them sooner or later."""
+    for each in vars(owner).values():
+        if isinstance(each, _Part):
+            each.load()
+
+
 class _Part:
     def __init__(self, place: str, needs: Callable[[Any], tuple[Any, ...]]) -> None:
         self._place, self._needs = place, needs
@@ -24,7 +31,10 @@ class _Part:
     def __get__(self, store: Any, owner: type) -> Any:
         if store is None:
             return self
-        module, _, name = self._place.partition(":")
-        kind = getattr(import_module(f"orchestrator.store.{module}"), name)
         # From now on, the attribute is found before this object is. Of two threads, both get the one that comes first.
-        return store.__dict__.setdefault(self._name, kind(*self._needs(store)))
+        return store.__dict__.setdefault(self._name, self.load()(*self._needs(store)))
+
+    def load(self) -> Any:
+        """Return the class, with its module imported."""
+        module, _, name = self._place.partition(":")
+        return getattr(import_module(f"orchestrator.store.{module}"), name)
