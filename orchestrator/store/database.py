@@ -63,6 +63,8 @@ class Database:
             InvalidInput: the URL is malformed, or its dialect is neither SQLite nor PostgreSQL.
         """
         self._url, self._clock, self._connections = url, clock, connections
+        # As they are now: the engine is made at the first statement.
+        self._session = dict(SESSION)
         #: The time that SQLite's statements see as ``now``.
         self.sqlite_clock: Clock = clock or time.time
         path = plain_path(url)
@@ -403,7 +405,7 @@ class Database:
     # -- engines -----------------------------------------------------------------------------------------------
 
     def _postgres_engine(self) -> sa.Engine:
-        url, arguments = connecting(self.url, SESSION)
+        url, arguments = connecting(self.url, self._session)
         return sa.create_engine(
             url,
             isolation_level="AUTOCOMMIT",

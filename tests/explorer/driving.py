@@ -48,7 +48,7 @@ ROW_GATES = f"""
 )
 
 #: Statements that see and change nothing that an order could decide: the clock's.
-_IDLE = re.compile(r"\s*SELECT CAST\(\S+ AS double precision\)\s*$")
+_IDLE = re.compile(r"\s*SELECT CAST\(\S+ AS double precision\)(?: AS now)?\s*$")
 
 Act = Callable[[], Any]
 
