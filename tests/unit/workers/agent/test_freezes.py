@@ -118,8 +118,12 @@ class Place:
                 process.kill()
 
     def commands(self) -> list[psutil.Process]:
-        found = [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == self.command]
-        return [each for each in found if each.status() != psutil.STATUS_ZOMBIE]
+        # What it tells of each is of one moment: a process may end while others are looked at.
+        return [
+            each
+            for each in psutil.process_iter(["cmdline", "status"])
+            if each.info["cmdline"] == self.command and each.info["status"] != psutil.STATUS_ZOMBIE
+        ]
 
     def running(self) -> int:
         """How many commands run."""

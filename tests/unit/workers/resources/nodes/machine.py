@@ -167,4 +167,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> PropertyChan
 
 def has_ended(process: psutil.Process) -> bool:
     """Whether a process has ended, even if nobody asked about it yet."""
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
