@@ -169,11 +169,12 @@ class Direct:
         """Run a statement without parameters and results."""
         self._driver.execute(sql)
 
-    def update(self, table: str, values: Values, where: Values) -> int:
-        """Give columns values where others have values; return how many rows it changed."""
+    def update(self, table: str, values: Values, which: str, bound: Values) -> int:
+        """Give columns values in the rows for which a condition holds; return how many these are.
+
+        ``bound`` are the values of the condition's parameters, none of which is called as one of the columns.
+        """
         setting = ", ".join(f"{name} = :{name}" for name in values)
-        which = " AND ".join(f"{name} = :where_{name}" for name in where)
-        bound = {f"where_{name}": value for name, value in where.items()}
         return self.count(f"UPDATE {table} SET {setting} WHERE {which}", {**values, **bound})  # names of ours
 
     def insert(self, table: str, rows: Sequence[Values]) -> None:

@@ -33,7 +33,10 @@ _REMEDIES: Final = {
 
 
 class LentConnection:
-    """A connection of SQLite in the middle of a transaction, which whoever it is lent to can neither end nor close."""
+    """SQLite's connection of a textual transaction, as SQLAlchemy gets it: commit, rollback and close do nothing.
+
+    The transaction is ended, and the connection closed, by the database that has begun it.
+    """
 
     #: That of the transaction: there is one at a time.
     driver: sqlite3.Connection
@@ -65,7 +68,7 @@ class SqliteFile:
         self._idle = list[sqlite3.Connection]()
         #: How many use each connection that is lent.
         self._lent = Counter[sqlite3.Connection]()
-        #: The connections to be closed by whoever has them.
+        #: Lent connections of before the last :meth:`close`: each is closed when it is given back.
         self._over = set[sqlite3.Connection]()
 
     @classmethod

@@ -169,7 +169,7 @@ def _left_behind(traversal_id: str) -> Query:
 
 @functools.cache
 def _snapshots() -> str:
-    """Return the beginning of the statements that read snapshots."""
+    """Return ``SELECT ... FROM snapshot``, with the fields of a :class:`SnapshotRow` as columns."""
     return f"SELECT {', '.join(SnapshotRow.__dataclass_fields__)} FROM snapshot"  # names of ours
 
 

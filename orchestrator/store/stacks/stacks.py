@@ -166,7 +166,7 @@ class JobRow(Record):
 
 @functools.cache
 def stacks_text() -> str:
-    """Return the beginning of the statements that read stacks; the columns are the fields of a :class:`StackRow`."""
+    """Return ``SELECT ... FROM stack``, with the fields of a :class:`StackRow` as columns."""
     return f"SELECT {', '.join(StackRow.__dataclass_fields__)} FROM stack"  # names of ours
 
 
@@ -187,7 +187,7 @@ def _columns() -> tuple[str, ...]:
 
 @functools.cache
 def _resources() -> str:
-    """Return the beginning of the statements that read resources."""
+    """Return ``SELECT ... FROM resource``, with the stored fields of a :class:`ResourceRow` as columns."""
     return f"SELECT {', '.join(f'resource.{name}' for name in _columns())} FROM resource"  # names of ours
 
 

@@ -127,9 +127,7 @@ class TraversalStarts(Repository):
             transfers = self._transfers(direct, new, now)
             # An import of objects is always rolled back if it fails: that says nothing of the operations after it.
             values = self._stack_values(new, now, chooses=new.plan.action != "ADOPT")
-            setting = ", ".join(f"{name} = :{name}" for name in values)
-            where, bound = _may_take(new, expected)
-            if direct.count(f"UPDATE stack SET {setting} WHERE {where}", {**values, **bound}) != 1:
+            if direct.update("stack", values, *_may_take(new, expected)) != 1:
                 return None
             if new.unread:
                 from orchestrator.store.stacks.output_readers import refuse_read

@@ -103,7 +103,7 @@ class Traversals(Repository):
             if faults:
                 # No rollback: the definition is in service.
                 failed = {"status": status, "reason": direct.sealed(reason), "options": "{}"}
-                direct.update("traversal", failed, {"id": traversal_id})
+                direct.update("traversal", failed, "id = :mine", {"mine": traversal_id})
             values: dict[str, Any] = {"status": status, "reason": direct.sealed(reason), "updated_at": now}
             if row.action == SNAPSHOT:
                 complete_snapshot(direct, self._codec, traversal_id)
@@ -112,7 +112,7 @@ class Traversals(Repository):
             elif row.action in DEFINING and not (faults and to_nothing):
                 values |= in_service_values(row.template_id, json.loads(row.left_out))
                 values["partial"] = json.dumps(values["partial"])
-            direct.update("stack", values, {"traversal_id": traversal_id})
+            direct.update("stack", values, "traversal_id = :mine", {"mine": traversal_id})
             event = {"action": row.action, "status": status, "reason": reason}
             insert_event(direct, now, stack_id=row.stack_id, traversal_id=traversal_id, **event)
         return True

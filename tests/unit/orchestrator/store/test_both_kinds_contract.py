@@ -90,7 +90,7 @@ def test_many_rows_are_inserted_at_once_and_none_not_at_all(bench: Bench) -> Non
     with bench.store.database.transaction() as direct:
         direct.insert("chore", [])
         direct.insert("chore", [{"name": f"c{number}", "begun_at": float(number)} for number in range(3)])
-        assert direct.update("chore", {"begun_at": 9.0}, {"name": "c1"}) == 1
+        assert direct.update("chore", {"begun_at": 9.0}, "name = :mine", {"mine": "c1"}) == 1
     rows = bench.store.database.rows("SELECT name, begun_at FROM chore ORDER BY name")
     assert [(row.name, row.begun_at) for row in rows] == [("c0", 0.0), ("c1", 9.0), ("c2", 2.0)]
 
