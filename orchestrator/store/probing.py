@@ -17,9 +17,8 @@ def ping(url: str) -> None:
         InvalidInput: the URL is malformed.
     """
     database = Database(url)
-    in_file = not database.postgres and database.url.database not in (None, "", ":memory:")
-    if in_file and not Path(str(database.url.database)).exists():
-        raise Unavailable(f"the database {database.url.database} does not exist yet")
+    if database.path and not Path(database.path).exists():
+        raise Unavailable(f"the database {database.path} does not exist yet")
     try:
         with tried_once(), database.read() as connection:
             connection.execute(sa.text("SELECT 1"))
