@@ -51,8 +51,9 @@ class Pauses:
 def progress_of(store: Store, stack: StackRow, *, stays_for_steps: bool) -> Progress:
     """Return the progress of a stack's operation.
 
-    With ``stays_for_steps`` it is not over while steps of the stack or of its nested stacks are under way, nor before
-    the lifecycle plugins were called: a process that carries out the work itself ends afterwards.
+    It is not over before the lifecycle plugins that were called before it were called after it. With
+    ``stays_for_steps`` it is not over either while steps of the stack or of its nested stacks are under way, nor before
+    its end: a process that carries out the work itself ends afterwards.
     """
     nodes = store.families.progress(stack)
     counts = dict(nodes.counts)
@@ -74,9 +75,10 @@ def _is_over(store: Store, stack: StackRow, *, is_running: bool, stays: bool) ->
         nested = [each for each in store.families.in_tree(stack.root_id) if each.depth > stack.depth]
         is_done = store.traversals.is_end_finished(stack.traversal_id)
         is_over = is_done and not is_running and not any(each.status == "IN_PROGRESS" for each in nested)
-    elif stack.status == "FAILED":
-        is_over = not store.traversals.owes_rollback(stack.traversal_id)
     elif is_over:
-        is_over = not store.traversals.owes_post_op(stack.traversal_id)
+        is_failed = stack.status == "FAILED"
+        is_over = not (is_failed and store.traversals.owes_rollback(stack.traversal_id))
+        # What lifecycle plugins hold for the operation is free for the next one afterwards.
+        is_over = is_over and not store.traversals.owes_post_op(stack.traversal_id)
     # A rollback that was owed when the stack was read may have begun since.
     return is_over and store.stacks.find(stack.id, project=stack.project).traversal_id == stack.traversal_id

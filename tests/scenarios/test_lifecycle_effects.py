@@ -210,6 +210,31 @@ def test_an_error_after_an_operation_is_only_recorded(effects: dict[str, Any]) -
     assert "the ledger is full" in errors["Guard"]
 
 
+@pytest.mark.parametrize("status", ["COMPLETE", "FAILED"])
+def test_an_operation_is_over_once_its_plugins_were_called_after_it(status: str) -> None:
+    """What they hold for it, such as licences, is free for whoever waited for it and begins the next one."""
+    world, first, _ = plugged({})
+    if status == "FAILED":
+        world.cloud.failing = {"a": -1}
+    stack_id = world.create(ONE)
+    while world.state() == "CREATE_IN_PROGRESS":
+        world.deliver()
+    assert world.state() == f"CREATE_{status}"
+    assert not is_over(world, stack_id), "its plugins were not called yet"
+    world.settle()
+    assert [action for action, _ in first.ended] == ["CREATE"]
+    assert is_over(world, stack_id)
+
+
+def test_an_operation_without_plugins_is_over_once_it_has_its_status() -> None:
+    world = World()
+    stack_id = world.create(ONE)
+    while world.state() == "CREATE_IN_PROGRESS":
+        world.deliver()
+    assert world.store.traversals.is_end_finished(row(world, stack_id).traversal_id) is False
+    assert is_over(world, stack_id)
+
+
 @pytest.mark.parametrize("effects", FAILING)
 def test_an_error_after_an_operation_fails_the_stack_which_stays_in_service(effects: dict[str, Any]) -> None:
     world, first, guard = plugged(effects)

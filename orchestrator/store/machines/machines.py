@@ -160,10 +160,9 @@ class Machines(Repository):
                 sa.select(machine.c.name).where(machine.c.name == name).with_for_update()
             ).all()
             now = database_time(connection, self._db)
-            claims = sa.select(reservation.c.resource).where(reservation.c.node == name)
-            # The reservations of lost resources are void; but a pending one may belong to a resource being made there.
-            stands = reservation.c.expires_at > now
-            claims = claims.where(stands if lost else sa.or_(reservation.c.expires_at.is_(None), stands))
+            # Confirmed reservations are void, as nothing is there; a pending one may be of a resource being made there.
+            pending = (reservation.c.node == name) & (reservation.c.expires_at > now)
+            claims = sa.select(reservation.c.resource).where(pending)
             found = None if lost else connection.execute(self._residents(name).limit(1)).first()
             if found is not None:
                 return f"resource {found.name!r} of stack {found.stack!r} is on it"

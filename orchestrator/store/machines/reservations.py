@@ -282,11 +282,25 @@ class Reservations(Repository):
             connection.execute(reservation.insert(), rows)
 
 
+def _exists() -> sa.ColumnElement[bool]:
+    """Return the condition that the resource of a reservation exists on its machine.
+
+    The room of a resource that is gone is free from then on, also before the operation that deleted it is settled.
+    """
+    reservation, resource = tables.reservation, tables.resource
+    return sa.exists().where(
+        resource.c.stack_id == reservation.c.stack_id,
+        resource.c.name == reservation.c.resource,
+        resource.c.on_node == reservation.c.node,
+        ~tables.is_gone(),
+    )
+
+
 class _Reading:
     def __init__(self, connection: sa.Connection, now: float, stack_id: str, operation_id: str) -> None:
         self._connection, self._stack_id = connection, stack_id
         reservation = tables.reservation
-        stands = sa.or_(reservation.c.expires_at.is_(None), reservation.c.expires_at > now)
+        stands = sa.or_(reservation.c.expires_at > now, reservation.c.expires_at.is_(None) & _exists())
         # Confirmed reservations have no operation id.
         is_mine = reservation.c.operation_id == operation_id if operation_id else sa.false()
         self._counts = stands & ~is_mine

@@ -238,16 +238,13 @@ class Traversals(Repository):
         return row is not None and row.state != "done" and bool(json.loads(row.options).get("rollback"))
 
     def owes_post_op(self, traversal_id: str) -> bool:
-        """Return whether plugins that may still fail a complete traversal were not called after it yet."""
-        traversal, node = tables.traversal, tables.node
-        sql = (
-            sa.select(traversal.c.options, node.c.state)
-            .select_from(traversal)
-            .join(node, tables.in_traversal(traversal.c.id))
-            .where(traversal.c.id == traversal_id, traversal.c.status == "COMPLETE", node.c.phase == END)
-        )
-        row = self._db.first(sql)
-        return row is not None and row.state != "done" and MAY_FAIL in json.loads(row.options)
+        """Return whether the end of a traversal is not over, of which lifecycle plugins are yet to be told.
+
+        Until then they hold what they hold for it, such as licences, and may still fail it.
+        """
+        sql = f"""SELECT EXISTS (SELECT 1 FROM node WHERE {_END} AND state <> 'done')
+            AND EXISTS (SELECT 1 FROM operation WHERE id = :traversal_id) AS owed"""
+        return bool(self._db.one(sql, {"traversal_id": traversal_id}).owed)
 
     def options(self, traversal_id: str) -> dict[str, Any]:
         """Return the flags of a traversal's operation.

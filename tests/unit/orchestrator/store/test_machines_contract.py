@@ -124,7 +124,19 @@ def test_a_machine_is_forgotten_once_nothing_is_on_it_nor_promised_of_it(bench: 
     with bench.store.database.write() as connection:
         connection.execute(row.update().values(action="DELETE"))
         connection.execute(
-            reservation.insert().values({**claim, "amount": 1, "created_at": now, "expires_at": now + 9})
+            reservation.insert(),
+            [
+                {**claim, "amount": 1, "created_at": now, "expires_at": now + 9},
+                # Its deletion is not settled yet.
+                {
+                    **claim,
+                    "resource": "a",
+                    "operation_id": "",
+                    "amount": 1,
+                    "created_at": now,
+                    "expires_at": None,
+                },
+            ],
         )
     assert machines.forget("n1") == "room on it is claimed for resource 'b'"
     assert [each.name for each in machines.all()] == ["n1", "n2"]

@@ -59,12 +59,14 @@ def settle(
     bench.store.reservations.settle(operation, "s-id", wanted=amounts, began=began)
 
 
-def put(bench: Bench, node: str | None, *names: str, status: str = "COMPLETE") -> None:
+def put(
+    bench: Bench, node: str | None, *names: str, action: str = "CREATE", status: str = "COMPLETE"
+) -> None:
     """Let rows of these names be on a node, of a stack whose rows they are already."""
     resource = tables.resource
     with bench.store.database.write() as connection:
         mine = resource.update().where(resource.c.stack_id == "s-id", resource.c.name.in_(names))
-        connection.execute(mine.values(on_node=node, status=status))
+        connection.execute(mine.values(on_node=node, action=action, status=status))
 
 
 def end(bench: Bench, operation: str) -> None:
@@ -143,6 +145,32 @@ def test_what_is_there_keeps_its_room_and_what_is_not_loses_it(bench: Bench) -> 
         settle(bench, wanted={"a": 30, "b": 20})
         assert total(bench) == 30
         assert bench.store.reservations.promised(["n1"], stack_id="s-id").pending == {}
+
+
+def test_the_room_of_what_is_gone_is_free_before_its_deletion_is_settled(bench: Bench) -> None:
+    kind = membership("s-id", "g")
+    claim(bench, {("a", "n1"): 60, ("b", "n1"): 40}, kinds={kind: 0})
+    put(bench, "n1", "a", "b")
+    settle(bench, wanted=None)
+    put(bench, "n1", "a", action="DELETE", status="IN_PROGRESS")
+    assert total(bench) == 100
+    assert not claim(bench, {("x", "n1"): 60}, operation="o3", stack="t")
+    put(bench, "n1", "a", action="DELETE")
+    assert total(bench) == 40
+    mine = bench.store.reservations.promised(["n1"], stack_id="s-id", kinds=[kind])
+    assert list(mine.own) == [("b", "n1")]
+    put(bench, "n1", "b", action="DELETE")
+    assert bench.store.reservations.promised(["n1"], stack_id="t", kinds=[kind]).members == {}
+    assert claim(bench, {("x", "n1"): 100}, operation="o3", stack="t")
+
+
+def test_what_was_replaced_on_another_machine_is_gone_from_its_own(bench: Bench) -> None:
+    claim(bench, {("a", "n1"): 60})
+    put(bench, "n1", "a")
+    settle(bench)
+    claim(bench, {("a", "n2"): 60}, operation="o2")
+    put(bench, "n2", "a")
+    assert (total(bench), total(bench, "n2")) == (0, 60)
 
 
 def test_what_is_being_made_keeps_its_claim_until_that_expires(bench: Bench) -> None:
