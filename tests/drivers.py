@@ -1,16 +1,19 @@
-"""The driver of a connection in a database's pool."""
+"""The driver of one of a database's connections."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import sqlalchemy as sa
-
+from orchestrator.store.database import Database
 from orchestrator.store.direct import lent_by
 
 
 @contextmanager
-def driver_of(pool: sa.Engine) -> Iterator[Any]:
-    """Lend a connection's driver, as :func:`orchestrator.store.direct.lent_by` does."""
-    with lent_by(pool) as lent:
+def driver_of(database: Database) -> Iterator[Any]:
+    """Lend the driver's connection, in no transaction; on SQLite it is the one that writes."""
+    if database.file is not None:
+        with database.file.writer() as driver:
+            yield driver
+        return
+    with lent_by(database.engine) as lent:
         yield lent.driver_connection

@@ -22,7 +22,7 @@ def migrate(url: str) -> None:
         return
     database = Database(url)
     try:
-        with driver_of(database.engine) as driver:
+        with driver_of(database) as driver:
             _original().backup(driver)
     finally:
         database.dispose()

@@ -93,7 +93,8 @@ class Engine:
         self._state = TemporaryDirectory(prefix="isotherm-testing-")
         self.settings = Settings(**{**_QUICK, "state_directory": self._state.name, **(settings or {})})
         database = Database("sqlite://", clock=lambda: self.now)
-        metadata.create_all(database.engine)
+        with database.write() as connection:
+            metadata.create_all(connection)
         timings = Timings(lease_seconds=60, redeliver_seconds=10, locked_seconds=5)
         self.store = Store(database, timings=timings)
         watched = {name: self.watch.over(kind) for name, kind in (types or {}).items()}

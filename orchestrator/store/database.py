@@ -11,9 +11,9 @@ import functools
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hooks.values.texts import storable
 from orchestrator.model.sentences import SentenceSeal
@@ -26,6 +26,7 @@ from orchestrator.store.sqlite_file import LentConnection, SqliteFile
 from orchestrator.store.urls import parsed, plain_path
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy.dialects import postgresql, sqlite
@@ -37,8 +38,6 @@ T = TypeVar("T")
 #: A clock to use in place of the database's, in simulations: returns seconds since the epoch.
 Clock = Callable[[], float]
 
-#: The execution option of connections on which no transaction is begun.
-READS = "isotherm_reads"
 #: Session settings. Every statement of a check finds its rows by keys, so one generic plan is right for any content,
 #: and planning at each call would cost as much as the call.
 #: The server ends a transaction that is idle in its middle, as that of a suspended process; it is retried when the
@@ -69,17 +68,18 @@ class Database:
         self.sqlite_clock: Clock = clock or time.time
         path = plain_path(url)
         self.postgres = path is None and self.url.get_backend_name() == "postgresql"
-        #: The connections of statements on the driver itself, for SQLite.
-        self._file: SqliteFile | None = None
+        #: SQLite's connections.
+        self.file: SqliteFile | None = None
         if path is not None:
-            self._file = SqliteFile.at(path, self.sqlite_clock)
+            self.file = SqliteFile.at(path, self.sqlite_clock)
         elif not self.postgres:
-            self._file = SqliteFile.of(self.url, self.sqlite_clock)
+            self.file = SqliteFile.of(self.url, self.sqlite_clock)
         # One writer at a time in this process: SQLite itself would sleep and retry for a second one.
         self._writing = threading.RLock()
-        self._lent = LentConnection()
+        # The driver's connection on which SQLAlchemy's is to be, by thread.
+        self._lent = threading.local()
         self._seal = SentenceSeal()
-        #: Called before each transaction on SQLite's driver, also one that reads; simulations set it.
+        #: Called before each transaction on SQLite, also one that reads; simulations set it.
         self.before_direct: Callable[[], None] = lambda: None
 
     @cached_property
@@ -90,37 +90,30 @@ class Database:
     @property
     def path(self) -> str | None:
         """The path of SQLite's file, empty for a database in memory; None for PostgreSQL."""
-        return None if self._file is None else self._file.path
+        return None if self.file is None else self.file.path
 
     @cached_property
     def engine(self) -> sa.Engine:
         """What runs SQLAlchemy's statements, and PostgreSQL's one pool of connections.
 
         On PostgreSQL a statement on it is a transaction by itself, without BEGIN and COMMIT: one round trip instead of
-        three.
+        three. On SQLite it connects within the transactions of this class alone.
         """
-        return self._sealing(
-            self._postgres_engine() if self._file is None else self._sqlite_engine(self._file)
-        )
-
-    @cached_property
-    def _reading(self) -> sa.Engine:
-        return self.engine if self.postgres else self.engine.execution_options(**{READS: True})
+        return self._sealing(self._postgres_engine() if self.file is None else self._sqlite_engine(self.file))
 
     @cached_property
     def _transactions(self) -> sa.Engine:
-        return self._isolated("READ COMMITTED")
+        return self.engine.execution_options(isolation_level="READ COMMITTED")
 
     @cached_property
     def _of_one_moment(self) -> sa.Engine:
-        return self._isolated("REPEATABLE READ", postgresql_readonly=True)
+        return self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     def seal_sentences(self, keys: Sequence[str]) -> None:
         """Encrypt reasons and other sentences with Fernet keys: the first encrypts, all decrypt."""
         self._seal = SentenceSeal(keys)
-        for made in ("engine", "_in_transactions"):
-            if made in self.__dict__:
-                self._sealing(self.__dict__[made])
+        if "engine" in self.__dict__:
+            self._sealing(self.engine)
 
     def _sealing(self, engine: sa.Engine) -> sa.Engine:
         """Let the columns of sentences use the seal; return the engine."""
@@ -147,18 +140,18 @@ class Database:
             return f"CAST({self._clock()!r} AS double precision)"
         return "CAST(extract(epoch from statement_timestamp()) AS double precision)"
 
-    # -- transactions on the driver itself ---------------------------------------------------------------------
+    # -- transactions, for textual statements ------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[Direct]:
-        """Begin a transaction that will write, for textual statements; commit at the end, roll back on an exception.
+        """Begin a transaction that will write; commit at the end, roll back on an exception.
 
         Its :attr:`~orchestrator.store.direct.Direct.alchemy` runs statements of SQLAlchemy in it.
 
         Raises:
             DBAPIError: the database refused, or the connection is lost.
         """
-        if not self.postgres:
+        if self.file is not None:
             with self.direct() as direct:
                 yield direct
             return
@@ -173,32 +166,37 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Direct]:
-        """Open a connection for textual reading statements, each of which sees the database as it is then.
+        """Open a connection for reading statements, each of which sees the database as it is then.
+
+        On PostgreSQL these are textual alone; see :meth:`read`.
 
         Raises:
             DBAPIError: the database refused, or the connection is lost.
         """
-        if self._file is None:
+        if self.file is None:
             with lent_by(self.engine) as lent:
                 yield self._on(lent)
             return
-        with self._file.translated(), self._file.reader() as driver:
+        with self.file.translated(), self.file.reader() as driver:
             self.before_direct()
-            yield Direct(driver, seal=self._seal)
+            with closing(self._direct_on(driver)) as direct:
+                yield direct
 
     @contextmanager
     def moment(self) -> Iterator[Direct]:
-        """Open a connection for textual reading statements that all see the database as it is at one moment.
+        """Open a connection for reading statements that all see the database as it is at one moment.
+
+        Its :attr:`~orchestrator.store.direct.Direct.alchemy` runs statements of SQLAlchemy.
 
         Raises:
             DBAPIError: the database refused, or the connection is lost.
         """
-        if self._file is None:
+        if self.file is None:
             with self._of_one_moment.begin() as connection, self._translated(connection):
                 yield Direct.of(connection)
             return
         # A database in memory has one connection, which may be in another thread's transaction.
-        with self._writing if self._file.in_memory else nullcontext(), self.reading() as direct:
+        with self._writing if self.file.in_memory else nullcontext(), self.reading() as direct:
             direct.run("BEGIN")
             try:
                 yield direct
@@ -215,35 +213,40 @@ class Database:
         Raises:
             DBAPIError: the database refused, or the connection is lost.
         """
-        if self._file is None:
+        if self.file is None:
             with lent_by(self.engine) as lent:
                 driver: Any = lent.driver_connection
                 with driver.transaction() if statements > 1 else nullcontext():
                     yield self._on(lent)
             return
-        with self._writing, self._file.translated(), self._file.writer() as writer:
+        with self._writing, self.file.translated(), self.file.writer() as writer:
             self.before_direct()
             writer.execute("BEGIN IMMEDIATE")
-            self._lent.driver = writer
-            direct = Direct(writer, connect=self._connect, seal=self._seal)
             try:
-                yield direct
+                with closing(self._direct_on(writer)) as direct:
+                    yield direct
             except BaseException:
                 # SQLite itself rolls back after some errors, such as a full disk.
                 if writer.in_transaction:
                     writer.execute("ROLLBACK")
                 raise
-            finally:
-                direct.end()
             writer.execute("COMMIT")
 
     def _on(self, lent: sa.PoolProxiedConnection) -> Direct:
         cursors = lent.info.setdefault(CURSORS, {})
         return Direct(lent.driver_connection, cursors=cursors, seal=self._seal)
 
+    def _direct_on(self, driver: sqlite3.Connection) -> Direct:
+        def connect() -> sa.Connection:
+            self._lent.driver = driver
+            return self.engine.connect()
+
+        # SQLAlchemy's engine is made only if statements of it are to be run.
+        return Direct(driver, connect=connect, seal=self._seal)
+
     @contextmanager
     def _translated(self, connection: sa.Connection) -> Iterator[None]:
-        """Raise the driver's errors, those of textual statements, as SQLAlchemy's; a broken connection is discarded.
+        """Raise errors of PostgreSQL's driver, those of textual statements, as SQLAlchemy's; discard what is broken.
 
         Raises:
             DBAPIError: SQLAlchemy's, of the same kind as the driver's own error.
@@ -254,21 +257,15 @@ class Database:
             broken = connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None)
             if broken:
                 connection.invalidate(error)
-            if self._file is not None:
-                self._file.name_in(error)
             raise translated(error, connection.engine, broken=broken) from error
 
-    # -- transactions of SQLAlchemy ----------------------------------------------------------------------------
+    # -- the same, for statements of SQLAlchemy ----------------------------------------------------------------
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """Begin a transaction that will write; commit at the end, roll back on an exception."""
-        if self.postgres:
-            with self._transactions.begin() as connection, self._translated(connection):
-                yield connection
-            return
-        with self._writing, self.engine.begin() as connection, self._translated(connection):
-            yield connection
+        """Begin a transaction that will write, as :meth:`transaction` does."""
+        with self.transaction() as direct:
+            yield direct.alchemy
 
     @contextmanager
     def timed_write(self) -> Iterator[tuple[sa.Connection, float]]:
@@ -278,25 +275,19 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading statements, each of which sees the database as it is then."""
-        with self._reading.connect() as connection, self._translated(connection):
-            yield connection
+        """Open a connection for reading statements, as :meth:`reading` does."""
+        if self.file is None:
+            with self.engine.connect() as connection, self._translated(connection):
+                yield connection
+            return
+        with self.reading() as direct:
+            yield direct.alchemy
 
     @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading statements that all see the database as it is at one moment."""
-        if self._file is None:
-            with self._of_one_moment.begin() as connection, self._translated(connection):
-                yield connection
-            return
-        # As of :meth:`moment`.
-        with self._writing if self._file.in_memory else nullcontext(), self._reading.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
-            try:
-                with self._translated(connection):
-                    yield connection
-            finally:
-                connection.exec_driver_sql("COMMIT")
+        """Open a connection for reading statements that all see the database at one moment, as :meth:`moment` does."""
+        with self.moment() as direct:
+            yield direct.alchemy
 
     # -- single statements, textual or of SQLAlchemy -----------------------------------------------------------
 
@@ -384,11 +375,10 @@ class Database:
 
     def dispose(self) -> None:
         """Close all connections."""
-        for made in ("engine", "_in_transactions"):
-            if made in self.__dict__:
-                self.__dict__[made].dispose()
-        if self._file is not None:
-            self._file.close()
+        if "engine" in self.__dict__:
+            self.engine.dispose()
+        if self.file is not None:
+            self.file.close()
 
     def in_list(self, name: str) -> str:
         """Return the SQL for ``column IN <the list bound as name>``; bind with :meth:`integers` or :meth:`texts`."""
@@ -418,37 +408,14 @@ class Database:
             hide_parameters=True,
         )
 
-    def _isolated(self, level: str, **options: Any) -> sa.Engine:
-        return (
-            self.engine.execution_options(isolation_level=level, **options) if self.postgres else self.engine
-        )
-
     def _sqlite_engine(self, file: SqliteFile) -> sa.Engine:
-        if file.in_memory:
-            engine = self._engine_on(file, file.only, {"poolclass": sa.StaticPool})
-        else:
-            engine = self._engine_on(file, file.connect, {"poolclass": sa.QueuePool, "pool_size": 32})
-
-        @sa.event.listens_for(engine, "begin")
-        def begin(connection: sa.Connection) -> None:
-            if not connection.get_execution_options().get(READS):
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-        return engine
-
-    @cached_property
-    def _in_transactions(self) -> sa.Engine:
-        """The engine for SQLAlchemy's statements in SQLite's transactions on the driver itself."""
-        file = cast("SqliteFile", self._file)
-        return self._sealing(self._engine_on(file, lambda: self._lent, {"poolclass": sa.StaticPool}))
-
-    def _connect(self) -> sa.Connection:
-        # The engine is made only if statements of SQLAlchemy are to be run.
-        return self._in_transactions.connect()
-
-    def _engine_on(self, file: SqliteFile, connect: Callable[[], Any], pool: dict[str, Any]) -> sa.Engine:
         # Parameters may be secrets, and errors are logged and returned to callers.
-        engine = sa.create_engine("sqlite://", creator=connect, hide_parameters=True, **pool)
+        engine = sa.create_engine(
+            "sqlite://",
+            creator=lambda: LentConnection(self._lent.driver),
+            poolclass=sa.NullPool,
+            hide_parameters=True,
+        )
 
         @sa.event.listens_for(engine, "handle_error")
         def name_it(context: sa.ExceptionContext) -> None:

@@ -120,7 +120,7 @@ class Direct:
             self._alchemy = self._connect()
         return self._alchemy
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Take SQLAlchemy's connection back, if one was made."""
         if self._alchemy is not None:
             self._alchemy.close()

@@ -33,16 +33,16 @@ _REMEDIES: Final = {
 
 
 class LentConnection:
-    """SQLite's connection of a textual transaction, as SQLAlchemy gets it: commit, rollback and close do nothing.
+    """SQLite's connection of a transaction, as SQLAlchemy gets it: commit, rollback and close do nothing.
 
     The transaction is ended, and the connection closed, by the database that has begun it.
     """
 
-    #: That of the transaction: there is one at a time.
-    driver: sqlite3.Connection
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        self._driver = driver
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.driver, name)
+        return getattr(self._driver, name)
 
     def commit(self) -> None:
         """Do nothing."""
@@ -53,9 +53,12 @@ class LentConnection:
     def close(self) -> None:
         """Do nothing."""
 
+    def create_function(self, *_: object, **__: object) -> None:
+        """Do nothing: no statement has regular expressions, for which SQLAlchemy would add one at each transaction."""
+
 
 class SqliteFile:
-    """The connections of a process to a file, for statements on the driver itself."""
+    """The connections of a process to a file."""
 
     def __init__(self, path: str, arguments: dict[str, Any], clock: Callable[[], float]) -> None:
         """Prepare to connect; nothing is touched yet.
@@ -107,11 +110,6 @@ class SqliteFile:
         connection.execute(f"PRAGMA cache_size = -{cache_kib}")
         connection.create_function("isotherm_now", 0, self._clock)
         return connection
-
-    def only(self) -> sqlite3.Connection:
-        """Return the connection that writes; in memory, it is the only one."""
-        with self._guard:
-            return self._opened_writer()
 
     @contextmanager
     def writer(self) -> Iterator[sqlite3.Connection]:

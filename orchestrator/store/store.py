@@ -181,7 +181,8 @@ class Store:
         from orchestrator.store.tables import metadata
 
         store = cls("sqlite://")
-        metadata.create_all(store.database.engine)
+        with store.database.write() as connection:
+            metadata.create_all(connection)
         return store
 
     def close(self) -> None:

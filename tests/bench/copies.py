@@ -19,7 +19,7 @@ def copy_stack(store: Store, stack_id: str, name: str, names: list[str]) -> None
     All names are of one length, and occur nowhere but as names: values in rows are packed, with lengths.
     """
     assert {len(each) for each in names} <= {len(name)}
-    with store.database.engine.connect() as connection:
+    with store.database.read() as connection:
         rows = {table: _rows(connection, table, stack_id) for table in metadata.sorted_tables}
     ids = [str(row[column]) for table, column in _IDS for row in rows[table]]
     for start in range(0, len(names), _TOGETHER):

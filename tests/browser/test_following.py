@@ -51,7 +51,8 @@ PREPARED = """async () => {
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = Path(tmp_path_factory.mktemp("following"))
     store = Store(f"sqlite:///{directory / 'isotherm.db'}")
-    metadata.create_all(store.database.engine)
+    with store.database.write() as connection:
+        metadata.create_all(connection)
     with served(Settings(state_directory=directory), store) as dashboard:
         yield dashboard.url
 

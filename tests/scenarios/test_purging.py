@@ -294,7 +294,7 @@ def leftovers(world: World) -> set[str]:
         "AND id NOT IN (SELECT completed_template_id FROM stack WHERE completed_template_id IS NOT NULL)",
     }
     found = set()
-    with world.store.database.engine.connect() as connection:
+    with world.store.database.read() as connection:
         for table, sql in orphans.items():
             if connection.exec_driver_sql(sql).first() is not None:
                 found.add(table)

@@ -221,7 +221,7 @@ def installed(*names: str) -> dict[str, type[Resource]]:
 def texts(world: World) -> str:
     """Return all that the database shows in the clear to those who read events and reasons."""
     found = []
-    with world.store.database.engine.connect() as connection:
+    with world.store.database.read() as connection:
         for table in metadata.tables.values():
             columns = [each for each in table.c if each.name in ("reason", "error", "warning", "physical_id")]
             if columns:

@@ -71,8 +71,8 @@ class Place:
         self.before_transaction: Callable[[], None] = _nothing
         self.database = Database("sqlite://", clock=lambda: self.now)
         self.database.before_direct = self._begin
-        sa.event.listen(self.database.engine, "begin", self._begin)
-        metadata.create_all(self.database.engine)
+        with self.database.write() as connection:
+            metadata.create_all(connection)
         self._nothing_there = self.picture()
 
     @classmethod
@@ -88,17 +88,17 @@ class Place:
 
     def picture(self) -> bytes:
         """Return all that the database holds; it is mostly room, which is left out."""
-        with driver_of(self.database.engine) as driver:
+        with driver_of(self.database) as driver:
             return zlib.compress(driver.serialize(), 1)
 
     def become(self, picture: bytes) -> None:
         """Let the database hold what another one held."""
-        with closing(sqlite3.connect(":memory:")) as other, driver_of(self.database.engine) as driver:
+        with closing(sqlite3.connect(":memory:")) as other, driver_of(self.database) as driver:
             other.deserialize(zlib.decompress(picture))
             # The statements that the driver keeps outlive a backup, and would not outlive deserialize().
             other.backup(driver)
 
-    def _begin(self, _connection: sa.Connection | None = None) -> None:
+    def _begin(self) -> None:
         self.before_transaction()
 
 

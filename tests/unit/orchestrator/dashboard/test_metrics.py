@@ -202,7 +202,8 @@ def test_what_there_is_is_told_as_it_was_read(tally: Tally) -> None:
 
 def test_a_cache_is_told_of_before_anything_was_counted_of_it(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'isotherm.db'}")
-    metadata.create_all(store.database.engine)
+    with store.database.write() as connection:
+        metadata.create_all(connection)
     store.cache_counters.add({"http": Counts(hits=2), "gone": Counts(misses=1)})
     known = known_of(store, ["http", "nova"])
     assert known.caches == {"http": Counts(hits=2), "nova": Counts(), "gone": Counts(misses=1)}
@@ -210,7 +211,8 @@ def test_a_cache_is_told_of_before_anything_was_counted_of_it(tmp_path: Path) ->
 
 def test_messages_are_counted_by_reason_whatever_refused_them(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'isotherm.db'}")
-    metadata.create_all(store.database.engine)
+    with store.database.write() as connection:
+        metadata.create_all(connection)
     store.refused_messages.add(
         {("checks", "late"): 2, ("stacks", "late"): 3, ("stacks", "unknown key"): 1}, []
     )
@@ -274,7 +276,8 @@ def test_figures_are_asked_again_after_a_failure_and_told_only_while_they_are_yo
 
 def test_flower_tells_them_with_its_own(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'isotherm.db'}")
-    metadata.create_all(store.database.engine)
+    with store.database.write() as connection:
+        metadata.create_all(connection)
     with served(Settings(state_directory=tmp_path), store) as dashboard, client(dashboard) as http:
         text = http.get("/metrics").text
     told = {family.name for family in text_string_to_metric_families(text)}

@@ -52,7 +52,8 @@ def written(store: Store, *stacks: str, project: str = PROJECT, within: str = ""
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     path = tmp_path_factory.mktemp("streams") / "isotherm.db"
     store = Store(f"sqlite:///{path}")
-    tables.metadata.create_all(store.database.engine)
+    with store.database.write() as connection:
+        tables.metadata.create_all(connection)
     return store
 
 

@@ -54,7 +54,8 @@ class Ground:
 
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.database = Database(f"sqlite:///{directory / 'events.db'}")
-        tables.metadata.create_all(self.database.engine)
+        with self.database.write() as connection:
+            tables.metadata.create_all(connection)
         stack.callback(self.database.dispose)
         self.cursors = SinkCursors(self.database, Codec(), Horizon(self.database))
         self._stack = stack

@@ -130,7 +130,8 @@ def _database() -> tuple[Database, FakeClock]:
     """Return the one database of all worlds: making one takes longer than what most do with it."""
     clock = FakeClock()
     database = Database("sqlite://", clock=clock)
-    tables.metadata.create_all(database.engine)
+    with database.write() as connection:
+        tables.metadata.create_all(connection)
     return database, clock
 
 

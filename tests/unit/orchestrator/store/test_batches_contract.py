@@ -341,7 +341,7 @@ def generic_plan(bench: Bench, statement: statements.Statement) -> list[str]:
     """Return PostgreSQL's plan of a statement for any parameters, on a connection as a worker has it."""
     text, names = _numbered(statement.at(bench.store.database.now))
     explain = f"EXPLAIN EXECUTE explained({', '.join(['NULL'] * len(names))})"
-    with driver_of(bench.store.database.engine) as driver:
+    with driver_of(bench.store.database) as driver:
         driver.execute(b"PREPARE explained AS " + text, prepare=False)
         try:
             return [row[0] for row in driver.execute(explain, prepare=False)]

@@ -127,7 +127,7 @@ def test_what_is_rolled_back_leaves_no_transaction_open(postgres_url: str) -> No
             else:
                 connection.execute(sa.text("SELECT 1"))
             raise KeyError
-        with driver_of(database.engine) as driver:
+        with driver_of(database) as driver:
             assert driver.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
     database.dispose()
 

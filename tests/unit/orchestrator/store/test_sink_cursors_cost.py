@@ -1,6 +1,5 @@
 """What it costs to look at the sinks of many stacks: nothing for what happened to others."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,6 +9,7 @@ from orchestrator.store import tables
 from orchestrator.store.database import Database
 from orchestrator.store.horizon import Horizon
 from orchestrator.store.installation.sink_cursors import SinkCursors
+from tests.drivers import driver_of
 
 STACKS = 20
 
@@ -17,7 +17,8 @@ STACKS = 20
 @pytest.fixture
 def database() -> Iterator[Database]:
     database = Database("sqlite://")
-    tables.metadata.create_all(database.engine)
+    with database.write() as connection:
+        tables.metadata.create_all(connection)
     yield database
     database.dispose()
 
@@ -33,12 +34,11 @@ def happen(database: Database, stacks: list[str]) -> None:
 def effort(database: Database, look: Callable[[], object]) -> int:
     """Return how many hundreds of instructions SQLite carries out for it."""
     steps = []
-    with database.read() as connection:
-        driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    driver.set_progress_handler(lambda: steps.append(1), 100)
-    look()
-    driver.set_progress_handler(None, 0)
+    # A database in memory has one connection.
+    with driver_of(database) as driver:
+        driver.set_progress_handler(lambda: steps.append(1), 100)
+        look()
+        driver.set_progress_handler(None, 0)
     return len(steps)
 
 

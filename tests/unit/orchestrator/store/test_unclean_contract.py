@@ -155,17 +155,18 @@ def test_a_failure_is_counted_once(bench: Bench, again: Ending) -> None:
 def effort_of_a_failure(others: int) -> int:
     """Return SQLite's effort for one cleanup that fails among so many that do not wait for it."""
     database = Database("sqlite://", clock=FakeClock())
-    tables.metadata.create_all(database.engine)
+    with database.write() as connection:
+        tables.metadata.create_all(connection)
     bench = Bench(Store(database), FakeClock())
     made(bench, {"base": set(), "a": {"base"}, **{f"other{number:03}": set() for number in range(others)}})
     orders = {order.key: order for order in pass_on(bench, begin_update(bench, {"new": set()}))}
     claim = bench.store.nodes.claim(orders["a"], worker="w")
     assert claim is not None
     steps = []
-    with driver_of(database.engine) as driver:
+    with driver_of(database) as driver:
         driver.set_progress_handler(lambda: steps.append(1), 10)
     assert end(bench, claim, Ending.FAILED).accepted
-    with driver_of(database.engine) as driver:
+    with driver_of(database) as driver:
         driver.set_progress_handler(None, 0)
     assert node_of(bench, "base", JOIN).state == "ready"
     database.dispose()
