@@ -14,6 +14,7 @@ from orchestrator.store import migrations
 from orchestrator.store.store import Store
 from tests.services.engine import running
 from tests.unit.docs.pages import Session
+from tests.waiting import until
 from tests.warm import warm_program
 
 TEMPLATE = """\
@@ -139,9 +140,13 @@ def test_what_fails_or_is_cancelled_is_as_it_was_before(session: Session, servic
     assert physical_ids(service)["word"] == before["word"]
     assert (len(outputs(service)["copied"]), outputs(service)["said"]) == (8, "hello")
 
-    slow = TEMPLATE.replace("{get_param: said}", "bye, wait_secs: 20")
-    (session.directory / "slow.yaml").write_text(slow)
-    isotherm(session, "stack", "update", "s", "-t", "slow.yaml", "--no-wait")
+    # It is not over before it is cancelled.
+    (session.directory / "hook.yaml").write_text(
+        "resource_registry: {resources: {word: {hooks: pre-update}}}\n"
+    )
+    words = ("stack", "update", "s", "-t", "t.yaml", "-e", "hook.yaml", "-P", "said=bye", "--no-wait")
+    isotherm(session, *words)
+    until(lambda: service.progress(service.stack("s").id).hooks)
     assert isotherm(session, "stack", "cancel", "s").startswith("s ROLLBACK_COMPLETE")
     assert outputs(service)["said"] == "hello"
 
