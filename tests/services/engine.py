@@ -50,6 +50,19 @@ class EngineProcess:
         self.process.kill()
         return children
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Let the process and its children do nothing meanwhile."""
+        parent = psutil.Process(self.process.pid)
+        family = [parent, *parent.children(recursive=True)]
+        for process in family:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in family:
+                process.resume()
+
     def wait(self) -> int:
         """Return the exit code of a process that was asked to end; kill it and its children if it does not."""
         try:

@@ -19,16 +19,16 @@ from tests.warm import warm_program
 
 pytestmark = pytest.mark.slow
 
-WIDTH = 40
+WIDTH, PARTS = 30, 4
 #: Where kombu keeps what waits, and who wants to know.
 QUEUE, BINDINGS = f"follow.default.{STACK}", "_kombu.binding.isotherm.events"
 EXAMPLE = ROOT / "examples" / "events"
 
 
 def template() -> str:
-    """Return a stack in three parts, of which two wait until somebody lets them on."""
+    """Return a stack in parts, of which all but the first wait until somebody lets them on."""
     resources: dict[str, Any] = {}
-    for part in range(3):
+    for part in range(PARTS):
         earlier = list(resources)
         after = []
         if part:
@@ -155,21 +155,23 @@ def test_nothing_is_missed_whoever_is_killed(
     until(lambda: len(follower.seen()) > 20)
     follower.kill()
     follower.start_again()
+    # With the first part, the handles of the gates are there.
+    until(lambda: installation.service.progress(stack).done >= WIDTH + PARTS - 1)
     seen = len(follower.seen())
+    installation.service.signal(stack, "handle_1", {})
     until(lambda: len(follower.seen()) > seen + 20)
     follower.kill()
-    assert not installation.service.progress(stack).finished
     # Those die too who tell the sinks, and the broker forgets who wants to know, and what waits there.
     installation.engine("coordinator").kill()
     with installation.broker() as broker:
         broker.delete(QUEUE, BINDINGS)
     installation.start_another("coordinator")
-    installation.service.signal(stack, "handle_1", {})
-    until(lambda: installation.service.progress(stack).done > 2 * WIDTH)
+    installation.service.signal(stack, "handle_2", {})
+    until(lambda: installation.service.progress(stack).done > 3 * WIDTH)
     until(lambda: all(cursor.backlog == 0 for cursor in installation.service._store.sink_cursors.all()))
     follower.start_again("--until-done")
     until(follower.is_following)
-    installation.service.signal(stack, "handle_2", {})
+    installation.service.signal(stack, "handle_3", {})
     picture = follower.ended()
     history = installation.events(stack)
     assert sorted(follower.seen()) == [event.id for event in history]

@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,20 +134,6 @@ def fleet(tmp_path: Path, redis_url: str, postgres_url: str) -> Iterator[Fleet]:
                     psutil.Process(pid).kill()
 
 
-@contextmanager
-def standing_still(engine: EngineProcess) -> Iterator[None]:
-    """Let a process and its children do nothing meanwhile."""
-    parent = psutil.Process(engine.process.pid)
-    family = [parent, *parent.children(recursive=True)]
-    for process in family:
-        process.suspend()
-    try:
-        yield
-    finally:
-        for process in family:
-            process.resume()
-
-
 def sleepers() -> frozenset[int]:
     """Return the numbers of the instances' processes."""
     found = psutil.process_iter(["cmdline", "status"])
@@ -239,7 +225,7 @@ def test_a_stack_of_twenty_instances_is_placed_and_outlives_a_drain_and_a_dead_a
     assert sleepers() == before
 
     # What its agent is to make when it dies is made once, when it is back.
-    with standing_still(fleet.engines[1]):
+    with fleet.engines[1].standing_still():
         fleet.run("stack", "update", "web", "-t", fleet.write("more.yaml", more), "--no-wait")
         until(lambda: fleet.rows("SELECT node FROM reservation WHERE resource = 'late' AND node = 'n2'"))
         fleet.kill("n2")
