@@ -8,10 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
-import psycopg
-import sqlalchemy as sa
-
 from orchestrator.model.messages import EnvironmentSource, StackJob
 from orchestrator.views.stacks import StackView
 from tests.faults.installation import PROCESSES as ALL_PROCESSES
@@ -86,16 +82,6 @@ class Site(Installation):
             place = list(PROCESSES).index(name)
             self.engines[place], self.engines[-1] = self.engines[-1], self.engines[place]
 
-    def named(self, process: str) -> str:
-        """Return which of ``PROCESSES`` a process belongs to, by the name that it has in leases."""
-        pid = int(process.rsplit(":", 2)[1])
-        families = {name: psutil.Process(self.engine(name).process.pid) for name in PROCESSES}
-        return next(
-            name
-            for name, root in families.items()
-            if pid in {root.pid, *(child.pid for child in root.children(recursive=True))}
-        )
-
     # -- stacks ------------------------------------------------------------------------------------------------
 
     def begin(
@@ -109,12 +95,17 @@ class Site(Installation):
         job = StackJob(name=name, template=json.dumps(template), environments=sources)
         return self.service.create(job)
 
-    def gated(self, name: str, resources: Mapping[str, Mapping[str, Any]]) -> StackView:
-        """Begin a stack of which nothing is made until :meth:`let_on`; return when it stands there."""
+    def gated(
+        self, name: str, resources: Mapping[str, Mapping[str, Any]], *, held: Sequence[str] = ()
+    ) -> StackView:
+        """Begin a stack of which nothing is made until :meth:`let_on`; return when it stands there.
+
+        Resources that are ``held`` stand at a hook before they are made, too.
+        """
         behind = {
             key: {**each, "depends_on": each.get("depends_on", GATE)} for key, each in resources.items()
         }
-        stack = self.begin(name, {GATE: nothing(), **behind}, held=(GATE,))
+        stack = self.begin(name, {GATE: nothing(), **behind}, held=(GATE, *held))
         next(progress for progress in self.service.watch(stack.id) if progress.hooks)
         return stack
 
@@ -152,14 +143,6 @@ class Site(Installation):
     def event_ids(self, stack: StackView) -> list[int]:
         """Return the ids of all events of a stack."""
         return [row[0] for row in self.rows("SELECT id FROM event WHERE stack_id = %s ORDER BY id", stack.id)]
-
-    def rows(self, query: str, *values: Any) -> list[Any]:
-        """Ask the database itself, past everything of ours."""
-        url = sa.make_url(self.settings.database_url)
-        with psycopg.connect(
-            host=url.host, port=url.port, user=url.username, dbname=url.database
-        ) as connection:
-            return connection.execute(query, values).fetchall()
 
 
 def nothing(**more: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
 import psycopg
 import redis
 import sqlalchemy as sa
@@ -103,6 +104,20 @@ class Installation:
         """Return the process that was started under this name first."""
         return self.engines[list(PROCESSES).index(name)]
 
+    def named(self, process: str) -> str:
+        """Return which of ``PROCESSES`` a process belongs to, by the name that it has in leases."""
+        pid = int(process.rsplit(":", 2)[1])
+        roots = {
+            name: psutil.Process(engine.process.pid)
+            for name, engine in zip(PROCESSES, self.engines, strict=False)
+            if engine.process.poll() is None
+        }
+        return next(
+            name
+            for name, root in roots.items()
+            if pid in {root.pid, *(child.pid for child in root.children(recursive=True))}
+        )
+
     def isotherm(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a command as a person types it."""
         return subprocess.run(
@@ -171,13 +186,24 @@ class Installation:
 
     def claimed_again(self) -> int:
         """Return how many resources were claimed more than once."""
+        return len(self.rows("SELECT no FROM node WHERE attempt > 1"))
+
+    def claimed(self, kind: str) -> dict[str, str]:
+        """Return which worker has each resource of a type in its hands, by the resources' names."""
+        claimed = self.rows(
+            "SELECT resource.name, node.worker FROM node JOIN resource ON resource.id = node.resource_id "
+            "WHERE node.state = 'running' AND resource.type = %s",
+            kind,
+        )
+        return {resource: self.named(worker) for resource, worker in claimed}
+
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        """Ask the database itself, past everything of ours."""
         url = sa.make_url(self.settings.database_url)
         with psycopg.connect(
             host=url.host, port=url.port, user=url.username, dbname=url.database
         ) as connection:
-            row = connection.execute("SELECT count(*) FROM node WHERE attempt > 1").fetchone()
-        assert row
-        return int(row[0])
+            return connection.execute(sql.encode(), values or None).fetchall()
 
     # -- the broker --------------------------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ from tests.waiting import until
 #: The key of the lock that they wait for.
 _LOCK = 1
 _FUNCTION = f"""CREATE FUNCTION stand() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN PERFORM pg_advisory_xact_lock_shared({_LOCK}); RETURN NULL; END $$"""
+    BEGIN PERFORM pg_advisory_xact_lock_shared({_LOCK}); RETURN NEW; END $$"""
 _WAITING = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 class StatementStop:
-    """Whoever inserts into a table stands there."""
+    """Whoever writes certain rows of a table stands there."""
 
     def __init__(self, database: "psycopg.Connection[tuple[int]]", table: str) -> None:
         self._database, self._table = database, table
@@ -31,20 +31,24 @@ class StatementStop:
         self._database.execute(f"DROP TRIGGER stand ON {self._table}".encode())
 
     def end(self) -> None:
-        """Roll back what was done by those who stand there, of a process that was killed; let the others go on."""
+        """Let everybody go on, but lose the transactions of those who stand there: a process of them was killed."""
         self._database.execute(f"SELECT pg_terminate_backend(pid) FROM ({_WAITING}) AS waiting".encode())
         until(lambda: not self._database.execute(_WAITING).fetchall())
         self.go_on()
 
 
 @contextmanager
-def stop_before(url: str, table: str) -> Iterator[StatementStop]:
-    """Have every process stand that inserts into a table of this database."""
+def stop_before(url: str, table: str, change: str = "INSERT", where: str = "true") -> Iterator[StatementStop]:
+    """Have every process stand that inserts into a table of this database, or makes another change to its rows.
+
+    ``where`` is a condition on the row as it will be, ``NEW``.
+    """
     plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(plain, autocommit=True) as database:
         database.execute(f"SELECT pg_advisory_lock({_LOCK})")
         database.execute(_FUNCTION)
         database.execute(
-            f"CREATE TRIGGER stand BEFORE INSERT ON {table} FOR EACH STATEMENT EXECUTE FUNCTION stand()".encode()
+            f"CREATE TRIGGER stand BEFORE {change} ON {table} FOR EACH ROW WHEN ({where}) "
+            "EXECUTE FUNCTION stand()".encode()
         )
         yield StatementStop(database, table)

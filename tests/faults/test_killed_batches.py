@@ -8,12 +8,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
-import psycopg
 import pytest
-import sqlalchemy as sa
 
 from orchestrator.model.messages import StackJob
 from orchestrator.queue.celery_app import make_app, send_job
@@ -106,13 +103,13 @@ class Scene:
     def _note_death(self, stop: Stop) -> None:
         """Check before a process is killed that what is lost with it is at most one batch."""
         running = f"SELECT no FROM node WHERE state = 'running' AND worker LIKE '%:{stop.pid}:%'"
-        assert len(self._rows(running)) <= self.batch_size
+        assert len(self.installation.rows(running)) <= self.batch_size
         assert stop.size <= max(self.batch_size, self.run_size)
         self.killed.append(stop)
 
     def lost(self) -> list[tuple[str, str]]:
         """Return the resources and processes of all attempts that were ever lost."""
-        return self._rows("SELECT resource, worker FROM event WHERE cause = 'lost'")
+        return self.installation.rows("SELECT resource, worker FROM event WHERE cause = 'lost'")
 
     def again(self, what: str) -> int:
         """Return how many steps were taken more than once, each as often as it was."""
@@ -166,13 +163,6 @@ class Scene:
         assert output.value == kept.last_of_chain(LINKS)
         requires = {f"r{number}": [f"r{number - 1}"] if number else [] for number in range(LINKS)}
         assert_made_once_and_in_order(self.installation.events(stack.id), requires)
-
-    def _rows(self, statement: str) -> list[Any]:
-        url = sa.make_url(self.installation.settings.database_url)
-        with psycopg.connect(
-            host=url.host, port=url.port, user=url.username, dbname=url.database
-        ) as database:
-            return database.execute(statement.encode()).fetchall()
 
 
 @pytest.fixture
