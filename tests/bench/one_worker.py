@@ -188,7 +188,8 @@ class Series:
 
 def main(mode: str, size: str, *shapes: str) -> None:
     """Measure, and print the costs; how busy the machine is does not decide what is recorded or sent together."""
-    batch.DELAY_SECONDS = batch.PATIENCE_SECONDS = math.inf  # type: ignore[misc]
+    batch.DELAY_SECONDS = math.inf  # type: ignore[misc]
+    batch.PATIENCE_SECONDS = threading.TIMEOUT_MAX  # type: ignore[misc]
     # How many events come while one waits would depend on it, too: they are sent at once.
     consumer.EVENTS_WAIT_SECONDS = 0.0  # type: ignore[misc]
     settings = load_settings()
