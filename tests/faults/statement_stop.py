@@ -13,6 +13,7 @@ _LOCK = 1
 _FUNCTION = f"""CREATE FUNCTION stand() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock_shared({_LOCK}); RETURN NEW; END $$"""
 _WAITING = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+_LIVING = "SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)"
 
 
 class StatementStop:
@@ -32,8 +33,11 @@ class StatementStop:
 
     def end(self) -> None:
         """Let everybody go on, but lose the transactions of those who stand there: a process of them was killed."""
-        self._database.execute(f"SELECT pg_terminate_backend(pid) FROM ({_WAITING}) AS waiting".encode())
-        until(lambda: not self._database.execute(_WAITING).fetchall())
+        standing = [pid for (pid,) in self._database.execute(_WAITING).fetchall()]
+        for pid in standing:
+            self._database.execute("SELECT pg_terminate_backend(%s)", [pid])
+        # Those that live come again at once and stand there anew, so that only these are waited for.
+        until(lambda: not self._database.execute(_LIVING, [standing]).fetchall())
         self.go_on()
 
 
