@@ -9,6 +9,7 @@ acknowledgement. The modes are those of :data:`METERS`.
 import gc
 import json
 import math
+import os
 import sys
 import tempfile
 import threading
@@ -192,6 +193,8 @@ def main(mode: str, size: str, *shapes: str) -> None:
     batch.PATIENCE_SECONDS = threading.TIMEOUT_MAX  # type: ignore[misc]
     # How many events come while one waits would depend on it, too: they are sent at once.
     consumer.EVENTS_WAIT_SECONDS = 0.0  # type: ignore[misc]
+    # And another connection, opened while a thread has the first, would prepare all statements anew.
+    os.environ["ISOTHERM_DATABASE_CONNECTIONS"] = "1"
     settings = load_settings()
     migrations.upgrade(settings.effective_database_url)
     series = Series(mode, int(size), list(shapes))

@@ -69,8 +69,6 @@ def count(
             if store == "postgres"
             else f"sqlite:///{file}",
             "ISOTHERM_LOG_LEVEL": "WARNING",
-            # Another connection, which is opened while a thread has the first, prepares all statements anew.
-            "ISOTHERM_DATABASE_CONNECTIONS": "1",
             # What is checked together does not depend on how busy the machine is.
             "ISOTHERM_QUICK_STEP_SECONDS": "1",
         }
