@@ -34,10 +34,8 @@ def test_a_dashboard_that_was_killed_has_missed_nothing(site: Site, visit: Visit
         seen.until_data()
         seen.until_legend(done=total)
         seen.until_stack("CREATE_COMPLETE")
-        # The page may have been loaded anew before it is told.
-        until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
-        missed = [each for each in site.event_ids(stack) if each > before[-1]]
-        assert [each for each in seen.told() if each > before[-1]] == missed
+        told = [each for each in seen.told_to_the_last(stack) if each > before[-1]]
+        assert told == [each for each in site.event_ids(stack) if each > before[-1]]
 
 
 def test_an_emptied_redis_costs_a_page_nothing(site: Site, visit: Visiting) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visiting
 from tests.browser.site import Site, layers, nothing
-from tests.waiting import PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +32,7 @@ def test_a_large_stack_is_watched_from_the_first_to_the_last_event(site: Site, v
         assert seen.sums() == [total]
         # The head and the legend never had different numbers.
         assert seen.differences() == []
-        # The last event may come after the picture of its end.
-        until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
-        told = [each for each in seen.told() if each > before[-1]]
+        told = [each for each in seen.told_to_the_last(stack) if each > before[-1]]
         assert told == [each for each in site.event_ids(stack) if each > before[-1]]
         # Among them is the end of each resource; on a busy machine one may have been begun more than once.
         ends = (
@@ -71,9 +69,8 @@ def test_many_pages_of_a_browser_share_one_stream(site: Site, visit: Visiting) -
         for page in (seen.page, *others):
             expect(page.locator("#stack-state")).to_have_text("CREATE_COMPLETE")
         # Each page is sent the events of its own stack.
-        until(lambda: seen.told()[-1:] == site.event_ids(stack)[-1:])
+        assert set(seen.told_to_the_last(stack)) <= set(site.event_ids(stack))
         assert aside.evaluate("() => window.told") == []
-        assert set(seen.told()) <= set(site.event_ids(stack))
         # Others go on when one is closed, and what comes later has missed nothing.
         seen.page.close()
         site.let_on(other)

@@ -7,8 +7,10 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Request
 
+from orchestrator.views.stacks import StackView
 from orchestrator.views.vertex_states import STATES
 from tests.browser.site import OPERATOR, Site
+from tests.waiting import until
 
 #: How long a page may take for anything, in milliseconds.
 PATIENCE = 300_000
@@ -143,6 +145,11 @@ class Visit:
     def told(self) -> list[int]:
         """Return the ids of the events that the page was told of, in that order."""
         return [int(each) for each in self.page.evaluate("() => window.told")]
+
+    def told_to_the_last(self, stack: StackView) -> list[int]:
+        """Return as :meth:`told`, once the page was told of the stack's last event, which may come after its end."""
+        until(lambda: self.told()[-1:] == self.site.event_ids(stack)[-1:])
+        return self.told()
 
     def names_listed(self) -> list[str]:
         """Return the names in the list beside the graph, those that are filtered out left out."""
